@@ -103,15 +103,22 @@ class KubeClient:
         return self.get(kind, metadata.get("namespace") or namespace, metadata["name"])
 
     def list(
-        self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None = None
+        self,
+        kind: names.Kind,
+        namespace: str | None,
+        selector: Mapping[str, str] | None = None,
+        *,
+        metadata_only: bool = False,
     ) -> builtins.list[Json]:
         """All objects of a kind that have the labels of *selector*, in the server's order.
 
         :param namespace: None for all namespaces, which the driver's own role does not allow.
+        :param metadata_only: nothing but ``metadata`` of each is sent: no data of a Secret.
         :raises errors.DriverError: as for get.
         """
+        read = self._kinds.read_metadata if metadata_only else self._kinds.read_objects
         try:
-            return self._kinds.read_all(kind, namespace, selector, lambda item: item)[0]
+            return read(kind, namespace, selector)
         except errors.NotAllowed:
             if self._is_namespace_missing(kind, namespace):
                 return []

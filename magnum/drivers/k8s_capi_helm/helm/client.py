@@ -18,6 +18,7 @@ from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.helm import failures, recovery, release_secret
 from magnum.drivers.k8s_capi_helm.helm.cli import executable_identity, HelmCli
 from magnum.drivers.k8s_capi_helm.helm.fair_queue import FairQueue
+from magnum.drivers.k8s_capi_helm.helm.history import ReleaseHistory
 from magnum.drivers.k8s_capi_helm.helm.versions import supported_version
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
@@ -57,6 +58,7 @@ class HelmClient:
         runs: int = RUNS,
     ) -> None:
         self._kube = kube
+        self._history = ReleaseHistory(kube)
         self._executable = executable
         self._timeout = timeout
         self._turns = FairQueue(runs)
@@ -74,7 +76,7 @@ class HelmClient:
         :raises errors.HelmRefused: its Secret is not readable.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        secrets = self._revisions(namespace, release)
+        secrets = self._history.revisions(namespace, release)
         secret = release_secret.newest_revision(secrets)
         if secret is None:
             return None
@@ -164,7 +166,7 @@ class HelmClient:
         :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        if self._newest(namespace, release) is None:
+        if not self._history.exists(namespace, release):
             return
         self.version()
         stop = _stop(held_lock)
@@ -219,7 +221,7 @@ class HelmClient:
         Whoever calls holds the release's lock, so that nobody is in the middle of that revision.
         It keeps its number: a helm that is late writes to its own revision, not to the next one.
         """
-        newest = self._newest(namespace, release)
+        newest = self._history.newest(namespace, release)
         if newest is None or recovery.is_marked(newest):
             return newest
         status = release_secret.decode(newest).status
@@ -236,7 +238,7 @@ class HelmClient:
 
     def _compare(self, namespace: str, release: str, before: int, values: Json) -> LiveRelease:
         """The release after a run, if it is this run's."""
-        newest = self._newest(namespace, release)
+        newest = self._history.newest(namespace, release)
         after = None if newest is None else release_secret.decode(newest)
         if after is None or after.revision <= before:
             raise errors.HelmInterrupted(
@@ -252,12 +254,6 @@ class HelmClient:
                 f"{namespace}/{release}: revision {before} before, {after.revision} after",
             )
         return after
-
-    def _newest(self, namespace: str, release: str) -> Json | None:
-        return release_secret.newest_revision(self._revisions(namespace, release))
-
-    def _revisions(self, namespace: str, release: str) -> list[Json]:
-        return self._kube.list(names.SECRET, namespace, release_secret.release_labels(release))
 
     @contextlib.contextmanager
     def _turn(

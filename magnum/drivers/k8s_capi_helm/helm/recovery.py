@@ -136,7 +136,11 @@ def repair_objects(
     :raises errors.Busy: it is.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    secrets = kube.list(names.SECRET, namespace, release_secret.release_labels(release))
+    selector = release_secret.release_labels(release)
+    listed = kube.list(names.SECRET, namespace, selector, metadata_only=True)
+    if not listed or not interrupted_revisions(listed):
+        return
+    secrets = kube.list(names.SECRET, namespace, selector)
     whole = release_secret.newest_revision(secrets)
     if whole is None:
         return

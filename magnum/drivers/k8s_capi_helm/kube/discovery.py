@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
     is_missing_kind,
     label_query,
     MERGE_PATCH,
+    METADATA_LIST,
     missing_kind,
     object_reference,
     path,
@@ -143,14 +144,17 @@ class Discovery:
         namespace: str | None,
         labels: Mapping[str, str | None] | None,
         limit: int | None,
+        **extra: Any,
     ) -> Iterator[Json]:
         """The pages of a list; their items say what they are."""
         query = label_query(labels) + ([("limit", str(limit))] if limit else [])
         continuation: list[tuple[str, str]] = []
         while True:
             page = self.exchange(
-                "GET", kind, namespace, None, verb="list", query=query + continuation
+                "GET", kind, namespace, None, verb="list", query=query + continuation, **extra
             )
+            if extra.get("accept") == METADATA_LIST:
+                page = response.metadata_page(page)
             if reason := response.not_a_list(page, kind, namespace, labels or {}):
                 raise unreachable(f"{kind.plural}: {reason}")
             assert page is not None  # or it would be no list
@@ -162,22 +166,40 @@ class Discovery:
                 return
             continuation = [("continue", token)]
 
+    def read_objects(
+        self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None
+    ) -> list[Json]:
+        """All objects of a kind with these labels."""
+        return self.read_all(kind, namespace, selector, lambda item: item)[0]
+
+    def read_metadata(
+        self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None
+    ) -> list[Json]:
+        """Only ``metadata`` of each of them, which the server sends without the rest."""
+
+        def keep(item: Json) -> Json:
+            return {"metadata": item["metadata"]}
+
+        return self.read_all(kind, namespace, selector, keep, accept=METADATA_LIST)[0]
+
     def read_all(
         self,
         kind: names.Kind,
         namespace: str | None,
         selector: Mapping[str, str | None] | None,
         keep: Callable[[Json], _Kept | None],
+        **extra: Any,
     ) -> tuple[list[_Kept], str]:
         """What is wanted of all objects of a kind, and the resourceVersion of their list.
 
         :param keep: what is wanted of an object; None if nothing.
+        :param extra: fields of :class:`Request`.
         """
 
         def read(limit: int | None) -> tuple[list[_Kept], str]:
             objects: list[_Kept] = []
             since = ""
-            for page in self.pages(kind, namespace, selector, limit):
+            for page in self.pages(kind, namespace, selector, limit, **extra):
                 objects += [
                     trimmed for item in page["items"] if (trimmed := keep(item)) is not None
                 ]

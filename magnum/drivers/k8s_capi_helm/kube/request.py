@@ -19,6 +19,8 @@ from magnum.drivers.k8s_capi_helm.model import Json, names
 MERGE_PATCH = "application/merge-patch+json"
 # JSON is YAML, and the server knows server-side apply by this media type only.
 APPLY_PATCH = "application/apply-patch+yaml"
+# A list of the metadata of objects ("Metadata-only fetches" of the page above).
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 # Answers after which the very same request may succeed: overload and trouble inside the server or
 # in one of its webhooks.
 PASSING = frozenset({408, 429, 500, 502, 503, 504})
@@ -31,6 +33,7 @@ class Request:
 
     :ivar verb: what it does, in a word for people ("read", "list", "apply" ...).
     :ivar subject: what it is about, for people: kind, name and namespace.
+    :ivar accept: media type of the answer.
     :ivar repeatable: sending it twice does what sending it once does, so that it may be sent again
         when nobody knows whether it arrived.
     :ivar private: the object holds secrets: the server's own words are kept out of errors, for
@@ -45,6 +48,7 @@ class Request:
     query: Sequence[tuple[str, str]] = ()
     body: Json | None = None
     content_type: str = "application/json"
+    accept: str = "application/json"
     repeatable: bool = True
     private: bool = False
     new_role: bool = False

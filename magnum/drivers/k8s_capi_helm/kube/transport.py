@@ -216,7 +216,7 @@ class Transport:
             request.method,
             request.path,
             query_params=list(request.query),
-            header_params={"Accept": "application/json", "Content-Type": request.content_type},
+            header_params={"Accept": request.accept, "Content-Type": request.content_type},
             auth_settings=["BearerToken"],
         )
         reply = api.call_api(method, url, headers, request.body, _request_timeout=timeout)

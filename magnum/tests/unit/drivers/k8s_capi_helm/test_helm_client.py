@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 import pathlib
 import tempfile
 
@@ -12,7 +13,14 @@ from hypothesis import strategies as st
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.helm import cli, client, failures, release_secret, versions
+from magnum.drivers.k8s_capi_helm.helm import (
+    cli,
+    client,
+    failures,
+    recovery,
+    release_secret,
+    versions,
+)
 from magnum.drivers.k8s_capi_helm.helm.process import ProcessOutcome, ProcessResult
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.status import issue
@@ -332,6 +340,106 @@ class TestReleaseSecrets(testtools.TestCase):
         for data in ({}, {"release": "&"}, {"release": None}):
             broken = {**suites_helm.secret(1, "deployed", {}), "data": data}
             self.assertRaises(errors.HelmRefused, release_secret.decode, broken)
+
+
+class TestHistory(testtools.TestCase):
+    """Of a long history only the newest revision is read as a whole."""
+
+    PLACE = (suites_helm.NAMESPACE, suites_helm.RELEASE)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = FakeKube()
+        self.helm = client.HelmClient(self.kube, timeout=1.0)
+        for number in range(1, 11):
+            self.put(number, "deployed" if number == 10 else "superseded")
+
+    def put(self, number: int, status: str) -> None:
+        self.kube.put(names.SECRET, suites_helm.secret(number, status, {"n": number}))
+
+    def name(self, number: int) -> str:
+        return f"sh.helm.release.v1.{suites_helm.RELEASE}.v{number}"
+
+    def requests(self) -> list[tuple[str, str]]:
+        """What was asked of Secrets since the last time."""
+        found = [(verb, name) for verb, kind, _, name in self.kube.calls if kind == "Secret"]
+        self.kube.calls.clear()
+        return found
+
+    def meanwhile(self, act: Callable[[], None], *, once: bool = True) -> None:
+        """Let somebody change the release between both requests."""
+
+        def before(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("get", names.SECRET):
+                if once:
+                    self.kube.before = None
+                act()
+
+        self.kube.before = before
+
+    def test_the_newest_is_read_by_its_name(self) -> None:
+        for _ in range(2):
+            live = self.helm.live(*self.PLACE)
+            assert live is not None
+            self.assertEqual((10, "deployed", 10), (live.revision, live.status, live.whole))
+            self.assertEqual({"n": 10}, live.values)
+            self.assertEqual([("list metadata", ""), ("get", self.name(10))], self.requests())
+
+    def test_a_short_history_is_one_request(self) -> None:
+        for number in range(1, 9):
+            self.kube.remove(names.SECRET, suites_helm.NAMESPACE, self.name(number))
+        first = self.helm.live(*self.PLACE)
+        self.assertEqual([("list metadata", ""), ("get", self.name(10))], self.requests())
+        self.assertEqual(first, self.helm.live(*self.PLACE))
+        self.assertEqual([("list", "")], self.requests())
+        self.put(11, "failed")
+        live = self.helm.live(*self.PLACE)
+        assert live is not None
+        self.assertEqual((11, "failed", 10), (live.revision, live.status, live.whole))
+        self.requests()
+        self.assertEqual(live, self.helm.live(*self.PLACE))
+        self.assertEqual([("list metadata", ""), ("get", self.name(11))], self.requests())
+
+    def test_both_requests_tell_of_one_moment(self) -> None:
+        def end() -> None:
+            self.put(10, "superseded")
+            self.put(11, "deployed")
+
+        self.meanwhile(end)
+        live = self.helm.live(*self.PLACE)
+        assert live is not None
+        self.assertEqual((11, "deployed", 11), (live.revision, live.status, live.whole))
+
+    def test_one_that_goes_meanwhile_is_not_the_newest(self) -> None:
+        def lose() -> None:
+            self.kube.remove(names.SECRET, suites_helm.NAMESPACE, self.name(10))
+
+        self.meanwhile(lose)
+        live = self.helm.live(*self.PLACE)
+        assert live is not None
+        self.assertEqual((9, "superseded", 9), (live.revision, live.status, live.whole))
+
+    def test_one_that_changes_each_time_is_read_with_all(self) -> None:
+        self.meanwhile(lambda: self.put(10, "deployed"), once=False)
+        live = self.helm.live(*self.PLACE)
+        assert live is not None
+        self.assertEqual((10, "deployed", 10), (live.revision, live.status, live.whole))
+        self.assertEqual(("list", ""), self.requests()[-1])
+
+    def test_an_older_one_that_is_marked_counts(self) -> None:
+        marked = suites_helm.secret(8, "failed", {})
+        marked["metadata"]["annotations"] = {recovery.MARK: "pending-upgrade"}
+        self.kube.put(names.SECRET, marked)
+        live = self.helm.live(*self.PLACE)
+        assert live is not None
+        self.assertEqual((10, recovery.HALF_DONE), (live.revision, live.status))
+
+    def test_whether_there_is_a_release_needs_no_data(self) -> None:
+        self.kube.restore()
+        self.helm.uninstall(*self.PLACE)
+        self.assertEqual([("list metadata", "")], self.requests())
+        self.assertIsNone(self.helm.live(*self.PLACE))
+        self.assertEqual([("list metadata", "")], self.requests())
 
 
 class TestEnvironment(testtools.TestCase):

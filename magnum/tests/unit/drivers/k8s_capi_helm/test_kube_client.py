@@ -265,6 +265,22 @@ class TestLists(http_server.WireCase):
 class TestAbsence(http_server.WireCase):
     """Only an answer that is one to the question says that something is not there."""
 
+    def test_metadata_is_asked_for_by_its_media_type(self) -> None:
+        metadata = {"name": "one", "namespace": "n"}
+        item = {"kind": "PartialObjectMetadata", "metadata": metadata}
+        for items, expected in (([item], [{"metadata": metadata}]), ([], []), (None, [])):
+            answer = {"kind": "PartialObjectMetadataList", "metadata": {}, "items": items}
+            self.server.answer = lambda seen, answer=answer: (200, answer)
+            found = self.kube.list(names.SECRET, "n", metadata_only=True)
+            self.assertEqual(expected, found)
+            self.assertIn("as=PartialObjectMetadataList", self.server.seen[-1].accept)
+        self.assertRaises(errors.ManagementUnreachable, self.kube.list, names.SECRET, "n")
+        self.assertEqual("application/json", self.server.seen[-1].accept)
+        for wrong in ({}, [], {"items": [{}]}):
+            self.server.answer = lambda seen, wrong=wrong: (200, wrong)
+            with self.assertRaisesRegex(errors.ManagementUnreachable, "does not answer"):
+                self.kube.list(names.SECRET, "n", metadata_only=True)
+
     def test_what_is_no_list_is_not_empty(self) -> None:
         item = {"metadata": {"name": "one", "namespace": "n", "labels": {"a": "1"}}}
         for body in (

@@ -55,7 +55,9 @@ class FakeApiServer:
             case "GET":
                 asked = dict(urllib.parse.parse_qsl(query)).get("labelSelector", "")
                 labels = dict(one.split("=") for one in asked.split(",") if one)
-                found = {"metadata": {}, "items": self._kube.list(kind, namespace, labels)}
+                is_partial = "PartialObjectMetadataList" in seen.accept
+                items = self._kube.list(kind, namespace, labels, metadata_only=is_partial)
+                found = {"metadata": {}, "items": None if is_partial and not items else items}
             case "POST":
                 found = self._kube.create(kind, seen.body)
             case "PUT":

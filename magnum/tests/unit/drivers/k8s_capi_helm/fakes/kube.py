@@ -70,12 +70,17 @@ class FakeKube:
         return self.get(self.kind_of(manifest), space, manifest["metadata"]["name"])
 
     def list(
-        self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None = None
+        self,
+        kind: names.Kind,
+        namespace: str | None,
+        selector: Mapping[str, str] | None = None,
+        *,
+        metadata_only: bool = False,
     ) -> list[Json]:
         wanted = set((selector or {}).items())
-        with self._call("list", kind, namespace, ""):
+        with self._call("list metadata" if metadata_only else "list", kind, namespace, ""):
             return [
-                self.hand_out(found)
+                self.hand_out({"metadata": found["metadata"]} if metadata_only else found)
                 for key, found in sorted(self._objects.items())
                 if key[:2] == (kind.group, kind.name)
                 and (namespace is None or not kind.namespaced or key[2] == namespace)

@@ -31,6 +31,7 @@ class Seen:
     body: Any
     token: str
     content_type: str
+    accept: str = ""
 
 
 #: The answer to a request: status code and body. None closes the connection without an answer.
@@ -71,6 +72,7 @@ class Server:
                     json.loads(raw) if raw else None,
                     self.headers.get("Authorization") or "",
                     self.headers.get("Content-Type") or "",
+                    self.headers.get("Accept") or "",
                 )
                 outer.seen.append(seen)
                 answer = outer.answer(seen)

@@ -60,6 +60,19 @@ class KubeClientTests(KubeClientSuite):
         self.assertIsNone(self.kube.get(names.LEASE, namespace, "one"))
         self.assertIsNone(self.kube.get(names.SECRET, "no-such-namespace", "one"))
 
+    def test_metadata_is_read_without_the_rest(self) -> None:
+        namespace = self.make_namespace()
+        self.assertEqual([], self.kube.list(names.SECRET, namespace, metadata_only=True))
+        for name, label in (("one", "a"), ("two", "a"), ("three", "b")):
+            metadata = {"name": name, "namespace": namespace, "labels": {"x": label}}
+            self.kube.create(names.SECRET, {"metadata": metadata, "stringData": {"a": "b"}})
+        for selector, count in ((None, 3), ({"x": "a"}, 2), ({"x": "c"}, 0)):
+            listed = self.kube.list(names.SECRET, namespace, selector)
+            found = self.kube.list(names.SECRET, namespace, selector, metadata_only=True)
+            self.assertEqual(count, len(found))
+            self.assertEqual([{"metadata": one["metadata"]} for one in listed], found)
+        self.assertEqual([], self.kube.list(names.SECRET, "no-such-namespace", metadata_only=True))
+
     def test_a_second_one_of_the_name_is_a_conflict(self) -> None:
         namespace = self.make_namespace()
         self.make_lease(namespace)
