@@ -185,6 +185,12 @@ class ObjectCache:
         objects = [cached.unpack() for cached in matches]
         return [obj for obj in objects if labels_left.items() <= _labels(obj).items()]
 
+    def version(self, namespace: str, name: str) -> str:
+        """The resourceVersion of an object; "" without one."""
+        with self._lock:
+            cached = self._objects.get((namespace, name))
+        return cached.version if cached else ""
+
     def versions(self, namespace: str, release: str) -> Hashable:
         """Equal as long as no object changes that a snapshot of a release reads.
 

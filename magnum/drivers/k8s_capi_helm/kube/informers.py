@@ -63,13 +63,14 @@ class CachedReader:
         self,
         kube: Reader,
         fresh: Mapping[names.Kind, ObjectCache],
-        ages: Collection[float] = (),
+        ages: Mapping[names.Kind, float] | None = None,
         location: str = "",
     ) -> None:
         self._kube = kube
         self._fresh = fresh
-        self.behind = max(ages, default=0.0)
-        self.answered = min(ages, default=math.inf)
+        self._ages = ages or {}
+        self.behind = max(self._ages.values(), default=0.0)
+        self.answered = min(self._ages.values(), default=math.inf)
         self.watched = bool(fresh)
         self.kinds = frozenset(fresh)
         self.place = location
@@ -87,6 +88,17 @@ class CachedReader:
         return (
             store.list(namespace, selector) if store else self._kube.list(kind, namespace, selector)
         )
+
+    def only(self, kinds: Collection[names.Kind]) -> CachedReader:
+        """The same, but everything except *kinds* is read from the management cluster."""
+        fresh = {kind: store for kind, store in self._fresh.items() if kind in kinds}
+        ages = {kind: age for kind, age in self._ages.items() if kind in kinds}
+        return CachedReader(self._kube, fresh, ages, self.place)
+
+    def version(self, kind: names.Kind, namespace: str, name: str) -> str:
+        """The resourceVersion of an object in the cache; "" if it is not watched."""
+        store = self._store(kind, namespace)
+        return store.version(namespace, name) if store else ""
 
     def versions(self, namespace: str, release: str) -> Hashable | None:
         """Equal as long as nothing changes of what a verdict on a release is made of.
@@ -262,4 +274,4 @@ class Informers:
             if age is not None and age <= self._staleness
         }
         stores = {kind: self._stores[kind] for kind in fresh}
-        return CachedReader(self._kube, stores, fresh.values(), identity)
+        return CachedReader(self._kube, stores, fresh, identity)

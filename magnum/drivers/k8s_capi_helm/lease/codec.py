@@ -92,6 +92,7 @@ def record(lease: Json) -> ReleaseRecord:
         deferred=tuple(_deferred(change) for change in json.loads(notes.get(OWED) or "[]")),
         is_cloud_cleared=notes.get(CLEARED) == "true",
         revisions=_revisions(json.loads(notes.get(REVISIONS) or "{}")),
+        version=str(metadata.get("resourceVersion") or ""),
     )
 
 

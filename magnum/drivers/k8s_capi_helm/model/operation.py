@@ -143,6 +143,7 @@ class ReleaseRecord:
     :ivar is_cloud_cleared: an operator has declared that nothing of the cluster is left in
         OpenStack.
     :ivar revisions: of the release; one that is older than these is not believed.
+    :ivar version: resourceVersion of the Lease; records that say the same are equal.
     """
 
     cluster_uuid: str
@@ -159,6 +160,7 @@ class ReleaseRecord:
     deferred: tuple[DeferredChange, ...] = ()
     is_cloud_cleared: bool = False
     revisions: Revisions = Revisions()
+    version: str = dataclasses.field(default="", compare=False)
 
 
 def resolved_names(operations: Iterable[Operation], nodegroup: NodeGroupRequest) -> ResolvedNames:

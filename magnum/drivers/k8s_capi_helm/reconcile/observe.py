@@ -15,6 +15,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
 from magnum.drivers.k8s_capi_helm.magnum_objects import state as magnum_state_reader
 from magnum.drivers.k8s_capi_helm.model import (
     Json,
+    names,
     Observed,
     Verdict,
 )
@@ -23,6 +24,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     cluster_notices,
     evaluation_inputs,
     observe_cluster,
+    ownership,
     read_release,
     revisions,
     verdict_duration,
@@ -34,6 +36,9 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade_nodegroups
 
 LOG = logging.getLogger(__name__)
+
+#: What tells why something is not in place, and never that it is: a watch may be behind with it.
+_CAUSES = (names.EVENT, names.OPENSTACK_SERVER, names.MACHINE_SET)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -139,11 +144,24 @@ def _judge(case: _Case, magnum: str) -> _Judgement:
         evaluations.forget(release)
         known = None
         judgement = _judge_by(case, known, key, view)
-    if judgement.changes and view.watched and not (known and known.objects):
-        observed = judgement.subject.observe(None)
+    if _needs_objects(judgement, view) and not (known and known.objects):
+        observed = judgement.subject.observe(view.only(_CAUSES))
         verdict = status.evaluate(observed, judgement.subject.state, case.run.now)
         return dataclasses.replace(judgement, observed=observed, verdict=verdict)
     return judgement
+
+
+def _needs_objects(judgement: _Judgement, view: CachedReader) -> bool:
+    """Whether a verdict is made once more, by what the management cluster says now."""
+    subject, record = judgement.subject, judgement.subject.read.record
+    if not view.watched or judgement.changes:
+        return view.watched
+    if record is None or not news.is_first_snapshot(judgement.verdict, subject.state):
+        return False
+    # The Lease was read now: one that the watches do not know yet says that they are behind.
+    owner = ownership.owner(subject.cluster, subject.case.run.settings)
+    watched_version = view.version(names.LEASE, owner.namespace, names.lease(owner.release))
+    return watched_version != record.version
 
 
 def _judge_by(

@@ -14,17 +14,23 @@ def is_change(verdict: Verdict, state: MagnumState, health: str | None) -> bool:
     A watch may be behind, also behind what this very pass has just had Helm write.
     """
     states = {nodegroup.name: nodegroup for nodegroup in state.groups}
-    return (
-        (verdict.status, verdict.health) != (state.status, health)
-        # One of the two looks that an end asks for, as below.
-        or bool(verdict.fingerprint and not state.status.endswith("_COMPLETE"))
-        or any(
-            nodegroup.is_deleted
-            or nodegroup.status != states[nodegroup.name].status
-            or nodegroup.node_count not in (None, states[nodegroup.name].count)
-            or (nodegroup.fingerprint and not nodegroup.status.endswith("_COMPLETE"))
-            for nodegroup in verdict.groups
-        )
+    return (verdict.status, verdict.health) != (state.status, health) or any(
+        nodegroup.is_deleted
+        or nodegroup.status != states[nodegroup.name].status
+        or nodegroup.node_count not in (None, states[nodegroup.name].count)
+        for nodegroup in verdict.groups
+    )
+
+
+def is_first_snapshot(verdict: Verdict, state: MagnumState) -> bool:
+    """Whether a verdict is the first of the two that the end of an operation asks for.
+
+    It may be made by what was watched, if that is not known to be behind: its fingerprint has the
+    generations of all objects, and the second one, which is a change, has to agree.
+    """
+    return bool(verdict.fingerprint and not state.status.endswith("_COMPLETE")) or any(
+        nodegroup.fingerprint and not nodegroup.status.endswith("_COMPLETE")
+        for nodegroup in verdict.groups
     )
 
 

@@ -192,6 +192,33 @@ class TestWatching(WatchingWorld):
         self.status_task(4)
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
 
+    def test_the_first_look_is_one_of_the_watches_and_the_second_is_not(self) -> None:
+        self.create()
+        self.status_task()
+        self.capi_converges()
+        self.catch_up()
+        self.lists()
+        self.status_task()
+        self.assertEqual([], self.lists())
+        self.assertIn("confirming", self.cluster().status_reason)
+        self.catch_up()
+        self.status_task()
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+        causes = {"Event", "OpenStackServer", "MachineSet"}
+        expected = {kind.name for kind in informers.KINDS} - causes
+        self.assertEqual(sorted(expected), sorted(self.lists()))
+
+    def test_the_first_look_is_none_of_watches_that_are_behind_the_lease(self) -> None:
+        self.create()
+        self.status_task()
+        self.capi_converges()
+        self.catch_up()
+        self.ports.leases.remember(builders.NAMESPACE, builders.RELEASE, chart_source="other")
+        self.lists()
+        self.status_task()
+        self.assertIn("Machine", self.lists())
+        self.assertIn("confirming", self.cluster().status_reason)
+
     def test_a_second_look_that_is_behind_completes_nothing(self) -> None:
         self.create()
         self.capi_converges()

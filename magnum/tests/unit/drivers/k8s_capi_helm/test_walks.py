@@ -82,6 +82,13 @@ class TestWalks(testtools.TestCase):
             counts = (walk.reads, walk.snapshots, walk.parses, walk.renders, walk.runs)
             self.assertEqual((0, 0, 0, 0, 0), counts, walk.name)
 
+    def test_the_end_of_an_operation_reads_what_shows_it_once(self) -> None:
+        for walk in at_least_one(found()):
+            if walk.name.endswith("pass that finds all in place"):
+                self.assertLessEqual(walk.requests.total(), 4, walk.name)
+            if walk.name.endswith("pass that completes"):
+                self.assertLessEqual(walk.requests.total(), 11, walk.name)
+
     def test_what_verbs_and_deletions_take_does_not_grow(self) -> None:
         walks = {walk.name: walk for walk in found()}
         resize = walks["resize 1 -> 2"]
