@@ -2,7 +2,8 @@
 """Create the packages of the charts and the index of a repository.
 
 The charts have versions of their own and are released without the driver. Each package is what
-``helm package`` makes of a chart in ``charts/``; its version is that of its Chart.yaml. With a key
+``helm package`` makes of a chart in ``charts/`` without texts for readers of the repository
+(``compact_chart``); its version is that of its Chart.yaml. With a key
 of the operator it gets a provenance file, which ``helm verify`` and ``helm install --verify`` read.
 
 Every file in a package has the time of the charts' last commit (or SOURCE_DATE_EPOCH), so that two
@@ -23,6 +24,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+
+from tools import compact_chart
 
 ROOT = Path(__file__).resolve().parent.parent
 CHARTS = ROOT / "charts"
@@ -89,6 +92,7 @@ def package(helm: Path, chart: Path, target: Path, key: Key | None = None) -> Pa
         # A copy, whose times are set, and whose subchart is no link.
         copy = Path(place) / chart.name
         shutil.copytree(chart, copy)
+        compact_chart.compact(copy)
         for found in copy.rglob("*"):
             os.utime(found, (time, time))
         made = Path(place) / "made"

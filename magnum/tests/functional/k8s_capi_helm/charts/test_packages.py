@@ -18,7 +18,7 @@ import yaml
 from magnum.drivers.k8s_capi_helm.chart_store import archive as chart_archive
 from magnum.tests.functional.k8s_capi_helm.charts import openpgp, rendering
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
-from tools import chart_packages
+from tools import chart_packages, compact_chart
 
 TIME = 1600000000
 
@@ -51,6 +51,7 @@ class PackageTest(PackageCase):
                 names = archive.getnames()
             self.assertTrue(any(name.endswith("values.schema.json") for name in names))
             self.assertFalse([name for name in names if "/ci/" in name or "/tests/" in name])
+            self.assertFalse([name for name in names if name.endswith("README.md")])
 
     def test_the_dependency_is_the_one_beside_it(self) -> None:
         about = yaml.safe_load((rendering.CLUSTER / "Chart.yaml").read_text())
@@ -67,10 +68,25 @@ class PackageTest(PackageCase):
         self.assertEqual(rendering.ADDONS.resolve(), vendored.resolve())
 
     def test_to_the_driver_it_is_the_chart_that_it_was_made_of(self) -> None:
+        """But for texts for readers, which are not in the driver's wheel either."""
         chart = self.place / "openstack-cluster"
         shutil.copytree(rendering.CLUSTER, chart)
         unpacked = chart_archive.unpack(self.package(chart), self.place / "unpacked")
+        self.assertNotEqual(chart_archive.digest(chart), chart_archive.digest(unpacked))
+        compact_chart.compact(chart)
         self.assertEqual(chart_archive.digest(chart), chart_archive.digest(unpacked))
+
+    def test_it_refuses_what_its_directory_refuses(self) -> None:
+        package = self.package(rendering.CLUSTER)
+        base = rendering.scenarios(rendering.CLUSTER)["minimal"].values
+        for change in ({"machineFlavour": "a"}, {"apiServer.port": 0}, {"osDistro": "other"}):
+            values, sentences = rendering.changed(base, change), []
+            for chart in (rendering.CLUSTER, package):
+                with self.assertRaises(rendering.HelmRefused) as refused:
+                    rendering.render(chart, values)
+                sentences.append(str(refused.exception).partition("values don't meet")[2])
+            self.assertEqual(sentences[0], sentences[1])
+            self.assertIn("openstack-cluster:\n- at '", sentences[0])
 
     def test_the_name_has_the_version(self) -> None:
         version = yaml.safe_load((rendering.CLUSTER / "Chart.yaml").read_text())["version"]

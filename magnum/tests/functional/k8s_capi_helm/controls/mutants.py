@@ -1305,6 +1305,15 @@ _CLOCKS = (
         ("test_helm_client",),
     ),
     Mutant(
+        "texts-in-every-revision",
+        "Each revision of each cluster keeps the descriptions of the schema.",
+        "tools/compact_chart.py",
+        "if key not in _FOR_READERS or not isinstance(value, str)",
+        "if key",
+        Suite.UNIT,
+        ("test_revision_size",),
+    ),
+    Mutant(
         "remediation-forgotten",
         "Why a machine was given up is told no more once it goes.",
         f"{DRIVER}/status/remediation.py",

@@ -111,9 +111,20 @@ def members(built: Path) -> list[str]:
         return archive.namelist()
 
 
-def of_the_charts_tests(name: str) -> bool:
+def is_left_out(name: str) -> bool:
     """Whether a file is left out of a chart's own package, too."""
-    return "charts/" in name and ("/tests/" in name or "/ci/" in name)
+    of_tests = "/tests/" in name or "/ci/" in name
+    return "charts/" in name and (of_tests or name.endswith("/README.md"))
+
+
+def contents(charts: Path) -> dict[str, bytes]:
+    """The files of charts by their paths, but for those of their tests."""
+    found = {f"charts/{path.relative_to(charts)}": path for path in charts.rglob("*")}
+    return {
+        name: path.read_bytes()
+        for name, path in found.items()
+        if path.is_file() and not is_left_out(name)
+    }
 
 
 def bundled() -> list[str]:
@@ -180,12 +191,22 @@ class TestWheel(InstallationCase):
         expected = {
             PACKAGE + name if name.startswith("charts/") else name
             for name in listed
-            if (CHECKOUT / name).is_file() and not of_the_charts_tests(name)
+            if (CHECKOUT / name).is_file() and not is_left_out(name)
         }
         self.assertEqual(set(), expected - set(members(wheel())))
 
-    def test_what_the_charts_tests_read_is_left_out(self) -> None:
-        self.assertEqual([], [name for name in members(wheel()) if of_the_charts_tests(name)])
+    def test_what_packages_of_the_charts_do_not_have_is_left_out(self) -> None:
+        self.assertEqual([], [name for name in members(wheel()) if is_left_out(name)])
+
+    def test_its_charts_are_those_of_the_packages(self) -> None:
+        copy, unpacked = workshop() / "packed", workshop() / "unpacked"
+        shutil.copytree(CHECKOUT / "charts", copy)
+        make = "import pathlib, sys; from tools import compact_chart as tool; "
+        make += "tool.compact(pathlib.Path(sys.argv[1]))"
+        run(sys.executable, "-c", make, copy, cwd=CHECKOUT)
+        with zipfile.ZipFile(wheel()) as archive:
+            archive.extractall(unpacked)
+        self.assertEqual(contents(copy), contents(unpacked / PACKAGE / "charts"))
 
     def test_a_source_distribution_makes_the_same_wheel(self) -> None:
         out = workshop() / "source-distribution"
