@@ -13,6 +13,7 @@ import dataclasses
 import datetime
 import os
 import pathlib
+import re
 import threading
 from typing import Any
 
@@ -35,6 +36,9 @@ from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCa
 
 #: The charts that come with the driver.
 BUNDLED = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
+_CERTIFICATE = re.compile(
+    "-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL | re.ASCII
+)
 #: By process: workers are forked while other threads may hold it.
 _locks: dict[int, threading.Lock] = {}
 _made: dict[int, Clients] = {}
@@ -105,11 +109,17 @@ def of_process(conf: Settings) -> Clients:
 def ca_bundle(conf: Settings) -> str:
     """PEM text with which the cloud's endpoints are verified: the operator's, else Mozilla's.
 
+    Of Mozilla's, only the certificates: a quarter of its text explains them, and each cluster's
+    Secret has it (https://www.rfc-editor.org/rfc/rfc7468, section 2: readers ignore such text).
+
     :raises errors.InvalidConfiguration: the operator's file cannot be read.
     """
-    path = conf.drivers.openstack_ca_file or certifi.where()
+    own = conf.drivers.openstack_ca_file
+    path = own or certifi.where()
     try:
-        return pathlib.Path(path).read_text()
+        text = pathlib.Path(path).read_text()
+        certificates = [] if own else _CERTIFICATE.findall(text)
+        return "".join(f"{certificate}\n" for certificate in certificates) or text
     except (OSError, UnicodeDecodeError) as error:
         raise errors.InvalidConfiguration(
             "This Magnum service cannot create clusters because of its configuration. Ask its "

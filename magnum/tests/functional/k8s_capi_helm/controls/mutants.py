@@ -1314,6 +1314,15 @@ _CLOCKS = (
         ("test_revision_size",),
     ),
     Mutant(
+        "authorities-with-comments",
+        "Each cluster's Secret has what explains Mozilla's certificates.",
+        f"{DRIVER}/reconcile/clients.py",
+        "certificates = [] if own else _CERTIFICATE.findall(text)",
+        "certificates = []",
+        Suite.UNIT,
+        ("test_verbs",),
+    ),
+    Mutant(
         "remediation-forgotten",
         "Why a machine was given up is told no more once it goes.",
         f"{DRIVER}/status/remediation.py",

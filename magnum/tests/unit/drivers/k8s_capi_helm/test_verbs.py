@@ -3,7 +3,10 @@
 
 import base64
 import json
+import ssl
+import tempfile
 
+import certifi
 import fixtures
 
 from magnum import objects
@@ -605,6 +608,32 @@ class TestOperatorsMistakes(driver_case.DriverCase):
         self.assertEqual("CREATE_FAILED", self.create().status)
         self.assertEqual({}, self.cloud.credentials)
         self.assertIn("configuration", self.cluster().status_reason)
+
+    def bundle(self) -> str:
+        """The authorities of the cloud in a cluster's Secret."""
+        secret = self.kube.get(names.SECRET, NAMESPACE, names.credential_secret(RELEASE))
+        return base64.b64decode(secret["data"]["cacert"]).decode()
+
+    def test_mozillas_bundle_comes_without_what_explains_it(self):
+        self.made()
+        trusted = []
+        for text in (certifi.contents(), self.bundle()):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(cadata=text)
+            trusted.append(sorted(context.get_ca_certs(binary_form=True)))
+        self.assertGreater(len(trusted[0]), 100)
+        self.assertEqual(trusted[0], trusted[1])
+        self.assertNotIn("#", self.bundle())
+        self.assertLess(len(self.bundle()), 0.8 * len(certifi.contents()))
+
+    def test_the_operators_bundle_is_passed_on_as_it_is(self):
+        text = "# our own\n-----BEGIN CERTIFICATE-----\nb25l\n-----END CERTIFICATE-----\n"
+        with tempfile.NamedTemporaryFile("w", suffix=".pem") as bundle:
+            bundle.write(text)
+            bundle.flush()
+            self.config(group="drivers", openstack_ca_file=bundle.name)
+            self.made()
+        self.assertEqual(text, self.bundle())
 
     def test_certificates_that_cannot_be_read_are_said_in_a_sentence(self):
         def broken(*args):
