@@ -219,8 +219,9 @@ class Driver(driver.Driver):  # type: ignore[misc]
     ) -> None:
         """Carry on what is in progress and write what is true; called every ten seconds or so."""
         run = self._begin_periodic()
-        watch_trigger.start(run.clients, run.settings, cluster.stack_id)
-        status_task.update_status(run, context, cluster)
+        with watch_trigger.visit(run.clients, run.settings, cluster.stack_id) as is_free:
+            if is_free:
+                status_task.update_status(run, context, cluster)
 
     def get_monitor(self, context: Any, cluster: Any) -> Monitor:
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""

@@ -79,7 +79,7 @@ def update_status(run: Reconciliation, context: Any, cluster: Any) -> None:
     versions = evaluation_inputs.read_versions(run, cluster)
     if evaluation_inputs.last_verdict(run, cluster, versions) is not None:
         return
-    if not refresh.is_unchanged(cluster, context):
+    if not refresh.is_row_unchanged(cluster, context):
         return
     if cluster.status == Status.DELETE_IN_PROGRESS:
         continue_deletion(run, context, cluster)
@@ -95,26 +95,26 @@ def advance(
     may_finish: bool = True,
     record: ReleaseRecord | None = None,
     versions: Versions | None = None,
-) -> None:
+) -> bool:
     """One pass: apply what is pending, observe, evaluate, write.
 
-    :param may_finish: whether it may end what is in progress, or take one of the two looks for
-        that. If not, it is triggered by an event, waits for no lock, and leaves errors to the
-        next periodic pass.
+    :param may_finish: whether it may end what is in progress. If not, it is triggered by an event,
+        waits for no lock, and leaves errors to the next periodic pass.
     :param record: of the release, as it was read a moment ago; None to read it.
     :param versions: as they were before anything was read.
+    :returns: whether everything is in place.
     """
     if _is_skipped(cluster):
-        return
+        return False
     nodegroups_observed = list(cluster.nodegroups)
     if not _has_release(run, cluster, nodegroups_observed):
-        return
+        return False
     outcome = _outcome(
         run, context, cluster, nodegroups_observed, may_finish=may_finish, record=record
     )
     if outcome is None or deadline.is_expired():
         # The time of the request is over, and a snapshot would need more of it.
-        return
+        return False
     snapshot = outcome.snapshot
     if snapshot is None or snapshot.observed is None:
         nodegroups_observed = list(cluster.nodegroups)
@@ -124,6 +124,7 @@ def advance(
     is_news = write(run, context, cluster, nodegroups_observed, evaluation)
     if not is_news and snapshot is not None and not snapshot.is_changed:
         evaluation.keep(run, cluster, versions)
+    return bool(evaluation.verdict.fingerprint)
 
 
 def _has_release(run: Reconciliation, cluster: Any, nodegroups_observed: list[Any]) -> bool:
@@ -146,10 +147,7 @@ def _outcome(
     may_finish: bool,
     record: ReleaseRecord | None,
 ) -> observe.ApplyOutcome | None:
-    """Apply what is pending; None where the pass is done with that.
-
-    :param may_finish: as for :func:`advance`.
-    """
+    """Apply what is pending; None where the pass is done with that."""
     try:
         check = evaluation_inputs.compare_snapshot(run, cluster, nodegroups_observed, record=record)
         if check is not None and check.verdict is not None:
@@ -209,7 +207,7 @@ def continue_deletion(run: Reconciliation, context: Any, cluster: Any) -> None:
     """
     if not cluster.stack_id:
         finalize_deletion.discard_lease(run, cluster)
-        if refresh.is_unchanged(cluster, context):
+        if refresh.is_row_unchanged(cluster, context):
             finalize_deletion.finalize(run, context, cluster)
         return
     if _is_skipped(cluster):
@@ -222,7 +220,7 @@ def continue_deletion(run: Reconciliation, context: Any, cluster: Any) -> None:
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         step = deletion_order.DeletionStep(deletion_order.DeletionAction.WAIT, reason=str(error))
-    if not refresh.is_unchanged(cluster, context):
+    if not refresh.is_row_unchanged(cluster, context):
         return
     if step.action is deletion_order.DeletionAction.DONE:
         if finalize_deletion.release_lease(run, context, cluster, owner):

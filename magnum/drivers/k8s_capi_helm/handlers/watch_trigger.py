@@ -6,7 +6,8 @@ every conductor, and waits for none, so passes of one cluster meet anyway and th
 apart where they act. What must not happen twice is what Magnum's own job does after a pass:
 it tells the notification bus of an end, and destroys the rows of a deleted cluster. So a prompted
 pass only carries on and refreshes what is shown; it ends nothing: no COMPLETE, no FAILED, no row.
-And the two looks that an end asks for stay one period apart.
+It may take the first of the two snapshots that an end asks for. Then Magnum's own job takes the
+second one between its periods, two seconds later, and not beside another one of this process.
 
 Nothing waits for a prompt: watches only leave a name, and the few threads that look make no pass
 where somebody else holds the lock. What they do not come to is seen by the next period.
@@ -14,13 +15,17 @@ where somebody else holds the lock. What they do not come to is seen by the next
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import collections
+from collections.abc import Callable, Iterator
+import contextlib
 import functools
 import math
 import threading
 import time
+from typing import Any
 
 from oslo_log import log as logging
+from oslo_service import loopingcall
 
 from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
@@ -30,6 +35,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.objects import cluster as cluster_object
+from magnum.service import periodic
 
 LOG = logging.getLogger(__name__)
 _lock = threading.Lock()
@@ -40,6 +46,8 @@ _IN_PROGRESS = 30.0
 _GATHER = 0.5
 #: Seconds at least between two prompted passes of one cluster.
 _APART = 3.0
+#: Seconds from a snapshot that finds everything in place to the one that confirms it.
+_CONFIRM = 2.0
 #: Threads that look: one may run helm while another one refreshes.
 _THREADS = 2
 _made: dict[informers.Informers, WatchTriggers] = {}
@@ -48,14 +56,20 @@ _made: dict[informers.Informers, WatchTriggers] = {}
 class WatchTriggers:
     """Releases with pending watch events; a few threads reconcile them.
 
-    :param sync: makes a pass of a release; what it raises is logged.
+    :param sync: makes a pass of a release that ends nothing, and returns whether everything is in
+        place; what it raises is logged.
+    :param confirm: makes a pass of a release as Magnum's status task does.
     :param clock: seconds that only ever go up.
     """
 
     def __init__(
-        self, sync: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+        self,
+        sync: Callable[[str], bool],
+        confirm: Callable[[str], None] = lambda release: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sync = sync
+        self._confirm = confirm
         self._clock = clock
         self._lock = threading.Lock()
         self._visited: dict[str, float] = {}
@@ -63,16 +77,34 @@ class WatchTriggers:
         #: In the order in which they are looked at.
         self._waiting: dict[str, None] = {}
         self._running: set[str] = set()
+        #: When the second snapshot of a release is due, and which thread takes it.
+        self._due: dict[str, float] = {}
+        self._confirming: dict[str, int] = {}
+        #: Passes of Magnum's status task that have not ended.
+        self._visits: collections.Counter[str] = collections.Counter()
         self._something = threading.Event()
 
-    def mark_visited(self, release: str) -> None:
-        """Magnum's status task has come by: the cluster is in progress."""
+    @contextlib.contextmanager
+    def visit(self, release: str) -> Iterator[bool]:
+        """A pass of Magnum's status task: the cluster is in progress.
+
+        :returns: False while another thread of this process makes one between two periods.
+        """
         with self._lock:
             now = self._clock()
             self._visited[release] = now
             for times in (self._visited, self._synced):
                 for name in [name for name in times if now - times[name] > _IN_PROGRESS]:
                     del times[name]
+            own_thread = threading.get_ident()
+            is_free = self._confirming.get(release, own_thread) == own_thread
+            self._visits[release] += 1
+        try:
+            yield is_free
+        finally:
+            with self._lock:
+                self._visits[release] -= 1
+                self._visits += collections.Counter()
 
     def handle_event(self, obj: Json) -> None:
         """Note that an object was created, changed or deleted."""
@@ -85,15 +117,25 @@ class WatchTriggers:
     def run(self, stop_event: threading.Event) -> None:
         """Reconcile releases with watch events, until *stop_event* is set."""
         while not stop_event.is_set():
-            if self._something.wait(_IN_PROGRESS):
+            if self._something.wait(self._seconds_until_due()):
                 stop_event.wait(_GATHER)
-                self.reconcile_waiting()
+            self.reconcile_waiting()
+
+    def _seconds_until_due(self) -> float:
+        with self._lock:
+            first = min(self._due.values(), default=math.inf)
+            return min(max(0.0, first - self._clock()), _IN_PROGRESS)
 
     def reconcile_waiting(self) -> None:
         """Reconcile all releases whose minimum interval has passed."""
-        while release := self._next():
+        while found := self._next():
+            release, is_second = found
             try:
-                self._sync(release)
+                if is_second:
+                    self._confirm(release)
+                elif self._sync(release):
+                    with self._lock:
+                        self._due[release] = self._clock() + _CONFIRM
             except Exception:
                 # The thread serves all clusters; the next period sees to this one.
                 LOG.exception(
@@ -103,11 +145,26 @@ class WatchTriggers:
             finally:
                 with self._lock:
                     self._running.discard(release)
+                    self._confirming.pop(release, None)
 
-    def _next(self) -> str | None:
-        """A release that no thread looks at and that waits long enough; None if there is none."""
+    def _next(self) -> tuple[str, bool] | None:
+        """A release that no thread looks at and that waits long enough; None if there is none.
+
+        :returns: its name, and whether its second snapshot is due.
+        """
         with self._lock:
             now = self._clock()
+            for release, due in self._due.items():
+                if due > now:
+                    continue
+                if release in self._running or self._visits[release]:
+                    # Whoever is at it may end it.
+                    self._due[release] = now + _CONFIRM
+                else:
+                    del self._due[release]
+                    self._running.add(release)
+                    self._confirming[release] = threading.get_ident()
+                    return release, True
             for release in list(self._waiting):
                 if now - self._visited.get(release, -math.inf) > _IN_PROGRESS:
                     del self._waiting[release]
@@ -115,7 +172,7 @@ class WatchTriggers:
                     del self._waiting[release]
                     self._synced[release] = now
                     self._running.add(release)
-                    return release
+                    return release, False
             if not self._waiting:
                 self._something.clear()
             return None
@@ -124,37 +181,70 @@ class WatchTriggers:
         return release not in self._synced or now - self._synced[release] >= _APART
 
 
-def start(clients: Clients, settings: Settings, release: str | None = None) -> None:
-    """There was a periodic question: watch, if that has not begun.
+def start(clients: Clients, settings: Settings) -> WatchTriggers | None:
+    """Begin to watch, if that has not begun; None where nothing is watched.
 
     Only one process of a service is asked periodically. Its workers and magnum-api never come here;
     their verbs read what they need.
-
-    :param release: whose status was asked for, because it is in progress.
     """
     watching = clients.informers
     if watching is None:
-        return
+        return None
     with _lock:
         if watching not in _made:
             _made.clear()
-            _made[watching] = WatchTriggers(functools.partial(sync, clients, settings))
+            _made[watching] = WatchTriggers(functools.partial(sync, clients, settings), confirm)
         prompts = _made[watching]
     watching.start(prompts.handle_event, [prompts.run] * _THREADS)
-    if release:
-        prompts.mark_visited(release)
+    return prompts
 
 
-def sync(clients: Clients, settings: Settings, release: str) -> None:
-    """One pass of what is being created or changed, that ends nothing."""
+@contextlib.contextmanager
+def visit(clients: Clients, settings: Settings, release: str | None) -> Iterator[bool]:
+    """A pass of Magnum's status task; parameters and value as for :meth:`WatchTriggers.visit`.
+
+    :param release: None for a cluster that has none yet.
+    """
+    triggers = start(clients, settings)
+    if triggers is None or not release:
+        yield True
+        return
+    with triggers.visit(release) as is_free:
+        yield is_free
+
+
+def sync(clients: Clients, settings: Settings, release: str) -> bool:
+    """One pass of what is being created or changed, that ends nothing.
+
+    :returns: whether everything is in place.
+    """
     context = magnum_context.make_admin_context(all_tenants=True)
+    passes = [
+        status_task.advance(
+            reconciliation.of_periodic_task(clients, settings), context, cluster, may_finish=False
+        )
+        for cluster in _in_progress(context, release)
+    ]
+    return any(passes)
+
+
+def confirm(release: str) -> None:
+    """Magnum's own job for what is being created or changed, between its periods.
+
+    It tells the notification bus of an end, as always.
+    """
+    context = magnum_context.make_admin_context(all_tenants=True)
+    for cluster in _in_progress(context, release):
+        with contextlib.suppress(loopingcall.LoopingCallDone):
+            periodic.ClusterUpdateJob(context, cluster).update_status()
+
+
+def _in_progress(context: Any, release: str) -> list[Any]:
     filters = {
         "stack_id": release,
         "status": [Status.CREATE_IN_PROGRESS, Status.UPDATE_IN_PROGRESS],
     }
-    for cluster in cluster_object.Cluster.list(context, filters=filters):
-        run = reconciliation.of_periodic_task(clients, settings)
-        status_task.advance(run, context, cluster, may_finish=False)
+    return list(cluster_object.Cluster.list(context, filters=filters))
 
 
 def _releases(obj: Json) -> list[str]:

@@ -309,7 +309,7 @@ def _current_nodegroups(
 ) -> list[Any] | None:
     """The nodegroup rows as they are now, None when what was judged has been overtaken."""
     current = list(cluster.nodegroups)
-    is_unchanged = refresh.is_unchanged(cluster, context) and _statuses(
+    is_unchanged = refresh.is_row_unchanged(cluster, context) and _statuses(
         nodegroups_observed
     ) == _statuses(current)
     return current if is_unchanged else None

@@ -27,8 +27,8 @@ LOG = logging.getLogger(__name__)
 #: A cluster at rest needs its credential seldom, and there may be thousands.
 _SELDOM = datetime.timedelta(minutes=20)
 _SOON = datetime.timedelta(minutes=1)
-#: As long as one that was accepted counts where something waits.
-_WAITING = datetime.timedelta(minutes=5)
+#: How long nothing changes where something waits, until that is reason enough to ask.
+_UNCHANGED = datetime.timedelta(minutes=5)
 #: How long nobody has asked about a cluster that has gone.
 _FORGOTTEN = datetime.timedelta(days=1)
 
@@ -66,14 +66,15 @@ class CredentialCheck:
 
         :param cloud: any cloud; who logs in is the credential itself.
         :param now: aware, UTC.
-        :param is_waiting: something waits, so that an answer of some minutes ago is old.
+        :param is_waiting: something waits, so that an answer of a minute ago is old.
         :param recorded_text: what the cluster's row says of its credential: the last answer, while
             this process has none of its own.
         """
         last = self._known.get(owner.cluster_uuid)
         # The first look at a cluster at rest counts as one that was at any time before.
         checked_at, known = last or (now - _SELDOM * self._chance(), recorded_text)
-        is_due = abs(now - checked_at) >= _interval(known, is_waiting=is_waiting)
+        interval = _SOON if is_waiting or known else _SELDOM
+        is_due = abs(now - checked_at) >= interval
         if not is_due and (last or not is_waiting):
             self._known.get_or_put(owner.cluster_uuid, (checked_at, known))
             return known
@@ -91,18 +92,16 @@ class CredentialCheck:
         return problem_text
 
     def is_due(self, cluster_uuid: str, now: datetime.datetime, *, is_waiting: bool) -> bool:
-        """Whether Keystone is to be asked by now; parameters as for :meth:`problem`."""
+        """Whether Keystone is to be asked although nothing of the cluster has changed.
+
+        Parameters as for :meth:`problem`.
+        """
         last = self._known.get(cluster_uuid)
         if last is None:
             return True
         checked_at, known = last
-        return abs(now - checked_at) >= _interval(known, is_waiting=is_waiting)
-
-
-def _interval(known: str, *, is_waiting: bool) -> datetime.timedelta:
-    if known:
-        return _SOON
-    return _WAITING if is_waiting else _SELDOM
+        interval = _UNCHANGED if is_waiting else _SELDOM
+        return abs(now - checked_at) >= (_SOON if known else interval)
 
 
 def _ask(kube: KubeClient, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:

@@ -71,8 +71,7 @@ def evaluate_cluster(
 
     :param outcome: of applying what the rows ask for.
     :param include_health: whether the health is asked for as well.
-    :param may_finish: whether the verdict may end what is in progress, or be one of the snapshots
-        for that.
+    :param may_finish: whether the verdict may end what is in progress.
     """
     case = _Case(run, cluster, list(cluster_nodegroups), outcome, include_health, may_finish)
     magnum = evaluation_inputs.magnum_digest(run.settings, cluster, case.nodegroups)

@@ -35,10 +35,7 @@ def is_first_snapshot(verdict: Verdict, state: MagnumState) -> bool:
 
 
 def without_ends(verdict: Verdict, state: MagnumState) -> Verdict:
-    """The parts of a verdict that neither finish an operation nor confirm a snapshot.
-
-    An earlier look that it agrees with is kept, so that it counts; one that it does not is dropped.
-    """
+    """The parts of a verdict that finish no operation; it may be the first of the two snapshots."""
     states = {nodegroup.name: nodegroup for nodegroup in state.groups}
 
     def group(verdict_of_group: GroupVerdict) -> GroupVerdict:
@@ -51,9 +48,6 @@ def without_ends(verdict: Verdict, state: MagnumState) -> Verdict:
             status=state_of_group.status,
             reason=verdict_of_group.reason if is_same else state_of_group.reason,
             is_deleted=False,
-            fingerprint=verdict_of_group.fingerprint
-            if verdict_of_group.fingerprint == state_of_group.ready_fingerprint
-            else "",
         )
 
     is_same_status = verdict.status == state.status
@@ -62,5 +56,4 @@ def without_ends(verdict: Verdict, state: MagnumState) -> Verdict:
         status=state.status,
         reason=verdict.reason if is_same_status else state.status_reason,
         groups=tuple(group(nodegroup) for nodegroup in verdict.groups),
-        fingerprint=verdict.fingerprint if verdict.fingerprint == state.ready_fingerprint else "",
     )

@@ -271,7 +271,7 @@ class TestCredential(Case):
         self.health()
         self.cloud.dead = set(self.cloud.credentials)
         self.resize(2)
-        self.after(6)
+        self.after(2)
         self.status_task()
         reason = self.cluster().status_reason
         self.assertTrue(reason.startswith("credential: Keystone does not accept"), reason)
@@ -280,7 +280,7 @@ class TestCredential(Case):
         self.assertEqual("UNHEALTHY", health)
         self.assertIn("credential rotate", reasons["credential"])
         self.cloud.dead = set()
-        self.after(8)
+        self.after(5)
         self.capi_converges()
         self.status_task(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)

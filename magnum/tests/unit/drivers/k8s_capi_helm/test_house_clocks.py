@@ -32,7 +32,7 @@ ALLOWED = {
     "reconcile/controller_check.py:_note": _PROCESS,
     "handlers/watch_trigger.py:_next": _PROCESS,
     "handlers/watch_trigger.py:_rested": _PROCESS,
-    "handlers/watch_trigger.py:mark_visited": _PROCESS,
+    "handlers/watch_trigger.py:visit": _PROCESS,
     "reconcile/controller_check.py:note": "what a clock there is ahead of seconds of this one",
     "reconcile/credential_check.py:problem": _PROCESS,
     "reconcile/observe_cluster.py:observe": "how far this process's own watches are behind",

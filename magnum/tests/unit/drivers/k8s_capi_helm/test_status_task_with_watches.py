@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
@@ -361,7 +362,26 @@ class TestPrompts(WatchingWorld):
     def setUp(self) -> None:
         super().setUp()
         self.synced: list[str] = []
-        self.prompts = watch_trigger.WatchTriggers(self.synced.append, clock=lambda: self.now)
+        self.confirmed: list[str] = []
+        self.is_in_place = False
+        self.prompts = watch_trigger.WatchTriggers(
+            self.pretend, self.confirmed.append, clock=lambda: self.now
+        )
+
+    def pretend(self, release: str) -> bool:
+        """A pass that does nothing."""
+        self.synced.append(release)
+        return self.is_in_place
+
+    def visit(self, release: str) -> None:
+        """Magnum's status task comes by."""
+        with self.prompts.visit(release) as is_free:
+            self.assertTrue(is_free)
+
+    def confirmed_after(self, seconds: float) -> list[str]:
+        self.now += seconds
+        self.prompts.reconcile_waiting()
+        return self.confirmed
 
     def told(self, kind: str = "Machine", name: str = "one", **labels: str) -> list[str]:
         """What is looked at after one change."""
@@ -379,7 +399,7 @@ class TestPrompts(WatchingWorld):
 
     def test_only_what_is_in_progress_is_looked_at(self) -> None:
         self.assertEqual([], self.told(cluster="a"))
-        self.prompts.mark_visited("a")
+        self.visit("a")
         self.assertEqual([], self.told(cluster="b"))
         self.assertEqual([], self.told(kind="Event", name="a"))
         self.assertEqual(["a"], self.told(cluster="a"))
@@ -389,11 +409,11 @@ class TestPrompts(WatchingWorld):
     def test_whose_an_object_is(self) -> None:
         for more in ({"name": "a"}, {"cluster": "a"}, {"chart": "a"}):
             self.now += 5
-            self.prompts.mark_visited("a")
+            self.visit("a")
             self.assertEqual(["a"], self.told(**more), more)
 
     def test_many_changes_are_one_look_and_the_next_comes_later(self) -> None:
-        self.prompts.mark_visited("a")
+        self.visit("a")
         self.assertEqual(["a"], self.told(cluster="a"))
         for _ in range(20):
             self.assertEqual([], self.told(cluster="a"))
@@ -404,13 +424,13 @@ class TestPrompts(WatchingWorld):
         self.assertEqual(["a"], self.synced)
 
     def test_one_that_fails_does_not_hold_the_others_up(self) -> None:
-        def sync(release: str) -> None:
+        def sync(release: str) -> bool:
             self.synced.append(release)
             raise ValueError(release)
 
         self.prompts = watch_trigger.WatchTriggers(sync, clock=lambda: self.now)
         for release in ("a", "b"):
-            self.prompts.mark_visited(release)
+            self.visit(release)
             self.prompts.handle_event({"metadata": {"name": release}})
         self.prompts.reconcile_waiting()
         self.assertEqual(["a", "b"], self.synced)
@@ -427,11 +447,101 @@ class TestPrompts(WatchingWorld):
         self.capi_converges()
         self.catch_up()
         for _ in range(4):
-            watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
+            self.assertTrue(watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE))
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
-        self.assertEqual(("", {}), self.looks())
-        self.status_task(2)
-        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+        self.assertNotEqual(("", {}), self.looks())
+
+    def test_magnums_own_job_ends_it_out_of_turn(self) -> None:
+        self.create()
+        self.status_task()
+        self.capi_converges()
+        self.catch_up()
+        watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+        watch_trigger.confirm(builders.RELEASE)
+        self.assertEqual(
+            ("CREATE_COMPLETE", None), (self.cluster().status, self.cluster().status_reason)
+        )
+        # It is at rest now, and nothing of it is in progress.
+        self.kube.calls.clear()
+        watch_trigger.confirm(builders.RELEASE)
+        self.assertEqual([], self.kube.calls)
+
+    def test_an_end_is_told_by_the_job_whose_pass_has_ended_it(self) -> None:
+        """Several conductors hear of a change, and each one's job looks at the same moment."""
+        self.create()
+        self.status_task()
+        self.capi_converges()
+        self.catch_up()
+        watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
+        late, later = self.cluster(), self.cluster()
+
+        def meanwhile(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("list", names.MACHINE):
+                self.kube.before = None
+                watch_trigger.confirm(builders.RELEASE)
+
+        self.kube.before = meanwhile
+        for cluster in (late, later):
+            job = driver_case.periodic.ClusterUpdateJob(self.context, cluster)
+            self.assertRaises(driver_case.loopingcall.LoopingCallDone, job.update_status)
+            self.assertEqual("CREATE_IN_PROGRESS", cluster.status)
+            self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+
+    def test_what_has_changed_in_between_is_not_ended(self) -> None:
+        self.create()
+        self.status_task()
+        self.capi_converges()
+        self.catch_up()
+        self.assertTrue(watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE))
+        self.break_a_machine()
+        watch_trigger.confirm(builders.RELEASE)
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+
+    def test_the_second_look_comes_by_itself(self) -> None:
+        self.is_in_place = True
+        self.visit("a")
+        self.assertEqual(["a"], self.told(cluster="a"))
+        self.assertEqual([], self.confirmed_after(1.9))
+        self.assertEqual(["a"], self.confirmed_after(0.2))
+        self.assertEqual(["a"], self.confirmed_after(10))
+
+    def test_it_does_not_come_where_something_is_missing(self) -> None:
+        self.visit("a")
+        self.assertEqual(["a"], self.told(cluster="a"))
+        self.assertEqual([], self.confirmed_after(10))
+
+    def test_it_waits_for_a_pass_of_magnums(self) -> None:
+        self.is_in_place = True
+        self.visit("a")
+        self.told(cluster="a")
+        with self.prompts.visit("a"):
+            self.assertEqual([], self.confirmed_after(3))
+        self.assertEqual([], self.confirmed_after(1))
+        self.assertEqual(["a"], self.confirmed_after(1.1))
+
+    def test_a_pass_of_magnums_is_none_while_it_comes(self) -> None:
+        found: list[bool] = []
+
+        def visit() -> None:
+            with self.prompts.visit("a") as is_free:
+                found.append(is_free)
+
+        def confirm(release: str) -> None:
+            visit()
+            other = threading.Thread(target=visit)
+            other.start()
+            other.join()
+
+        self.prompts = watch_trigger.WatchTriggers(
+            lambda release: True, confirm, clock=lambda: self.now
+        )
+        self.visit("a")
+        self.told(cluster="a")
+        self.confirmed_after(3)
+        self.assertEqual([True, False], found)
+        visit()
+        self.assertEqual([True, False, True], found)
 
     def test_what_is_left_behind_is_told_out_of_turn_as_in_turn(self) -> None:
         self.create()
@@ -495,7 +605,7 @@ class TestPrompts(WatchingWorld):
         self.assertEqual(runs + 1, len(self.helm.runs))
 
     def test_one_cluster_is_looked_at_by_one_thread(self) -> None:
-        def sync(release: str) -> None:
+        def sync(release: str) -> bool:
             self.synced.append(f"{release} begins")
             if len(self.synced) == 1:
                 self.now += 5
@@ -503,10 +613,11 @@ class TestPrompts(WatchingWorld):
                 # What another thread does meanwhile.
                 self.prompts.reconcile_waiting()
             self.synced.append(f"{release} ends")
+            return False
 
         self.prompts = watch_trigger.WatchTriggers(sync, clock=lambda: self.now)
         for release in ("a", "b"):
-            self.prompts.mark_visited(release)
+            self.visit(release)
             self.prompts.handle_event({"metadata": {"name": release}})
         self.prompts.reconcile_waiting()
         expected = ["a begins", "b begins", "b ends", "a ends", "a begins", "a ends"]
