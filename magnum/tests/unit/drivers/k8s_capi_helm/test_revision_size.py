@@ -18,8 +18,8 @@ from magnum.drivers.k8s_capi_helm.chart_store import archive
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 #: Bytes in the Secret of a revision. With all of its templates, texts and README in it, the chart
-#: alone took 182,000; the reference's revision takes 53,000.
-CHART, STANDARD, LARGEST = 52_000, 68_000, 80_000
+#: alone took 187,000; the reference's revision takes 53,000.
+CHART, STANDARD, LARGEST = 56_000, 72_000, 80_000
 
 
 def tool(name: str) -> Any:
