@@ -84,7 +84,7 @@ class TestOptions(testtools.TestCase):
             if document["metadata"]["name"].endswith("-everywhere")
             for rule in document.get("rules", ())
             if rule["resources"] == ["leases"]
-            for name in rule["resourceNames"]
+            for name in rule.get("resourceNames", ())
         ]
         known = [lease.partition("/")[2] for lease in config(self).capi_helm.controller_leases]
         self.assertEqual(known, allowed)
