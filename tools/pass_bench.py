@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 import contextlib
 import dataclasses
+import math
 from pathlib import Path
 import random
 import sys
@@ -104,6 +105,7 @@ class Bench:
         self._warm(conductor, job)
         times = self._passes * (_AT_REST_TIMES if phase == AT_REST else 1)
         passes = conductor.ask("run", job=job, times=times)
+        _require_success(conductor, sum(one["failed"] for one in passes))
         counts = [self._management.requests(one["since"], one["until"]) for one in passes]
         # The cluster for warming up is in no pass any more, but in those of who does nothing.
         clusters = len(scene.clusters) if driver == NOTHING else scene.measured
@@ -114,13 +116,14 @@ class Bench:
             self.profiles[phase] = conductor.ask("profile", job=job)
 
     def _warm(self, conductor: pass_process.Process, job: str) -> None:
-        asked = list[int]()
+        asked = list[float]()
         while len(asked) < _MOST_WARM and (len(asked) < _LEAST_WARM or asked[-1] != asked[-2]):
             if asked:
                 time.sleep(_WARM_PAUSE)
             [one] = conductor.ask("run", job=job, times=1)
             counts = self._management.requests(one["since"], one["until"])
-            asked.append(sum(counts.values()))
+            # A kind that was never asked for is not served at once.
+            asked.append(math.nan if one["failed"] else sum(counts.values()))
 
     def _finish(self, conductor: pass_process.Process, driver: str, scene: Scene) -> None:
         """From the change of the objects to the last row that says so."""
@@ -134,6 +137,7 @@ class Bench:
             most=most,
             profiled=self._profiled and driver == OWN,
         )
+        _require_success(conductor, passes["failed"])
         after = passes["end"]
         clusters = len(scene.clusters) if driver == NOTHING else scene.measured
         counts = self._management.requests(before["time"], after["time"])
@@ -179,6 +183,15 @@ def _scene(
         conductor.ask("insert", clusters=rows)
         pass_process.copy_database(conductor.database, found.database)
     return found
+
+
+def _require_success(conductor: pass_process.Process, failed: int) -> None:
+    """No job of a measured pass failed.
+
+    :raises RuntimeError: the figures would mean nothing; the text ends with its log.
+    """
+    if failed:
+        raise RuntimeError(f"{failed} jobs failed: {conductor.said()}")
 
 
 def _check(conductor: pass_process.Process, field: str, expected: str, least: int) -> None:

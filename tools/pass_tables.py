@@ -22,7 +22,7 @@ def costs(clusters: int, found: Costs, *, verbose: bool) -> str:
         lines += [
             "",
             f"{phase}: per cluster and pass, {clusters} clusters, {rounds} rounds",
-            f"  {'':12}{'requests':>9}{'process':>8}{'processor ms':>22}{'over 0':>22}"
+            f"  {'':12}{'requests':>9}{'process':>8}{'processor ms':>24}{'over 0':>24}"
             f"{'part of H':>20}{'passes':>7}",
         ]
         for driver, rows in ((one, drivers[one]) for one in pass_costs.DRIVERS):
@@ -45,7 +45,7 @@ def _line(
     if driver == OWN:
         ratio = pass_costs.spread(pass_costs.ratios(drivers)).text()
     return (
-        f"  {driver:12}{asked:9.2f}{process:8.1f}{milliseconds:>22}{over:>22}"
+        f"  {driver:12}{asked:9.2f}{process:8.1f}{milliseconds:>24}{over:>24}"
         f"{ratio:>20}{passes:7.0f}"
     ).rstrip()
 
@@ -77,7 +77,7 @@ def verdict(found: Costs) -> tuple[str, int]:
     """A line for each goal, and how many are missed."""
     checks = [one for phase, drivers in found.items() for one in pass_costs.checks(phase, drivers)]
     lines = [
-        f"goal  {one.text:52}{one.measured:8.2f} <= {one.limit:4.2f}  "
+        f"goal  {one.text:52}{one.measured:10.4f} <= {one.limit:4.2f}  "
         f"{'met' if one.met else 'missed'}"
         for one in checks
     ]
