@@ -136,6 +136,10 @@ class Busy(DriverError):
     retryable = True
 
 
+class LockHeld(Busy):
+    """Another worker has the lock of the release."""
+
+
 class ReleaseLost(DriverError):
     """The release is gone, its objects are not, and what the rows say is not what runs."""
 

@@ -234,7 +234,7 @@ def _delete_nodegroups(case: Case) -> None:
     The reason stays until Helm accepts it.
     """
     rows = status_task.magnum_rows(case.run, case.context, case.cluster)
-    reconciler.reconcile(case.run, rows, wait_for_lock=False)
+    reconciler.reconcile(case.run, rows)
     for nodegroup in _failed_deletions(case):
         new = pending_operation.NewOperation(
             Verb.NODEGROUP_DELETE, nodegroup.name, nodegroup_uuid=nodegroup.uuid
@@ -255,7 +255,7 @@ def _update_settled(case: Case) -> None:
     update_deadline.remove(run, cluster, case.evaluation.record)
     if case.evaluation.autoscaler_is_due and run.settings.capi_helm.correct_autoscalers:
         rows = status_task.magnum_rows(run, case.context, cluster)
-        reconciler.reconcile(run, rows, wait_for_lock=False)
+        reconciler.reconcile(run, rows)
 
 
 REPAIRS = (

@@ -201,14 +201,19 @@ def reconcile_now(
 ) -> None:
     """The first pass of a request that is written down; what it cannot do the periodic one does.
 
+    Nor does it wait for whoever holds the lock: what is on record by now is applied there.
     Nothing is raised, whatever happens: Magnum would take the request's fields back in its rows and
     call it failed, and the passes would carry it out or undo it all the same.
 
-    :param record: of the release, as it was read a moment ago; None to read it.
+    :param record: of the release, as it was read or written when Magnum's objects said what is
+        asked for; None to read it.
     """
+    if record is not None and run.clients.leases.is_locked(record):
+        return
     try:
         first_pass = reconciliation.of_periodic_task(run.clients, run.settings)
-        status_task.advance(first_pass, context, cluster, record=record)
+        trigger = reconciliation.Trigger.REQUEST
+        status_task.advance(first_pass, context, cluster, trigger=trigger, record=record)
     except Exception:  # whatever it is, the intent stands, and a later pass meets it again
         LOG.exception(
             "Cluster %s: the first pass of a request failed with an unexpected error; the status "

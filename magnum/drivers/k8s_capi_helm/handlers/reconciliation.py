@@ -3,13 +3,39 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 from typing import Any
 
 from magnum.common import context as magnum_context
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+
+
+class Trigger(enum.Enum):
+    """What a pass is made for."""
+
+    PERIODIC_TASK = enum.auto()
+    #: A request that is on record.
+    REQUEST = enum.auto()
+    WATCH_EVENT = enum.auto()
+
+    @property
+    def may_finish(self) -> bool:
+        """Whether a pass may end what is in progress."""
+        return self is not Trigger.WATCH_EVENT
+
+    def is_left_to_others(self, error: errors.DriverError) -> bool:
+        """Whether a pass that meets an error is over, without a word.
+
+        Who holds the lock applies what is on record, and says what has become of it. All others
+        errors, and those of events, are the next periodic task's.
+        """
+        if self is Trigger.REQUEST:
+            return isinstance(error, errors.LockHeld)
+        return self is Trigger.WATCH_EVENT
 
 
 def of_request(clients: Clients, settings: Settings, context: Any) -> Reconciliation:

@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm.handlers import (
     update_deadline,
     write_status,
 )
+from magnum.drivers.k8s_capi_helm.handlers.reconciliation import Trigger
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
     refresh,
@@ -92,14 +93,12 @@ def advance(
     context: Any,
     cluster: Any,
     *,
-    may_finish: bool = True,
+    trigger: Trigger = Trigger.PERIODIC_TASK,
     record: ReleaseRecord | None = None,
     versions: Versions | None = None,
 ) -> bool:
-    """One pass: apply what is pending, observe, evaluate, write.
+    """One pass: apply what is pending, observe, evaluate, write. It waits for no lock.
 
-    :param may_finish: whether it may end what is in progress. If not, it is triggered by an event,
-        waits for no lock, and leaves errors to the next periodic pass.
     :param record: of the release, as it was read a moment ago; None to read it.
     :param versions: as they were before anything was read.
     :returns: whether everything is in place.
@@ -109,9 +108,7 @@ def advance(
     nodegroups_observed = list(cluster.nodegroups)
     if not _has_release(run, cluster, nodegroups_observed):
         return False
-    outcome = _outcome(
-        run, context, cluster, nodegroups_observed, may_finish=may_finish, record=record
-    )
+    outcome = _outcome(run, context, cluster, nodegroups_observed, trigger, record)
     if outcome is None or deadline.is_expired():
         # The time of the request is over, and a snapshot would need more of it.
         return False
@@ -119,7 +116,7 @@ def advance(
     if snapshot is None or snapshot.observed is None:
         nodegroups_observed = list(cluster.nodegroups)
     evaluation = observe.evaluate_cluster(
-        run, cluster, nodegroups_observed, outcome, may_finish=may_finish
+        run, cluster, nodegroups_observed, outcome, may_finish=trigger.may_finish
     )
     is_news = write(run, context, cluster, nodegroups_observed, evaluation)
     if not is_news and snapshot is not None and not snapshot.is_changed:
@@ -143,8 +140,7 @@ def _outcome(
     context: Any,
     cluster: Any,
     nodegroups_observed: list[Any],
-    *,
-    may_finish: bool,
+    trigger: Trigger,
     record: ReleaseRecord | None,
 ) -> observe.ApplyOutcome | None:
     """Apply what is pending; None where the pass is done with that."""
@@ -156,13 +152,11 @@ def _outcome(
         if model_operation.is_being_deleted(known.record):
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return None
-        applied = _apply(run, context, cluster, known, may_finish=may_finish)
+        applied = _apply(run, context, cluster, known, may_finish=trigger.may_finish)
         return observe.ApplyOutcome(snapshot=applied)
     except errors.DriverError as error:
-        if not may_finish:
-            LOG.debug(
-                "Cluster %s: an event-triggered reconcile failed: %s", cluster.uuid, error.detail
-            )
+        if trigger.is_left_to_others(error):
+            LOG.debug("Cluster %s: a reconcile is left to others: %s", cluster.uuid, error.detail)
             return None
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return _outcome_of(error, cluster, run.now)
@@ -196,7 +190,7 @@ def _apply(
         record = update_deadline.add(run, context, cluster, record)
     snapshot = dataclasses.replace(snapshot, record=record)
     cluster_rows = magnum_rows(run, context, cluster)
-    return reconciler.reconcile(run, cluster_rows, wait_for_lock=may_finish, snapshot=snapshot)
+    return reconciler.reconcile(run, cluster_rows, snapshot=snapshot)
 
 
 def continue_deletion(run: Reconciliation, context: Any, cluster: Any) -> None:

@@ -84,7 +84,9 @@ def begin(
     previous = _mark_in_progress(cluster, operation)
     try:
         cluster_rows = status_task.magnum_rows(run, context, cluster)
-        reconciler.reconcile(run, cluster_rows, snapshot=ReleaseSnapshot(record, None))
+        wait = run.settings.capi_helm.lock_wait
+        snapshot = ReleaseSnapshot(record, None)
+        reconciler.reconcile(run, cluster_rows, lock_wait=wait, snapshot=snapshot)
     except errors.DriverError as error:
         if error.retryable or _has_new_revision(run.clients, live):
             LOG.warning("Cluster %s: upgrade: %s %s", cluster.uuid, error, error.detail)

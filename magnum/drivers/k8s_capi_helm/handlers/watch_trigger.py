@@ -219,12 +219,10 @@ def sync(clients: Clients, settings: Settings, release: str) -> bool:
     :returns: whether everything is in place.
     """
     context = magnum_context.make_admin_context(all_tenants=True)
-    passes = [
-        status_task.advance(
-            reconciliation.of_periodic_task(clients, settings), context, cluster, may_finish=False
-        )
-        for cluster in _in_progress(context, release)
-    ]
+    trigger, passes = reconciliation.Trigger.WATCH_EVENT, []
+    for cluster in _in_progress(context, release):
+        run = reconciliation.of_periodic_task(clients, settings)
+        passes.append(status_task.advance(run, context, cluster, trigger=trigger))
     return any(passes)
 
 

@@ -254,14 +254,14 @@ def too_large(release: str, attempts: int) -> errors.Conflict:
     )
 
 
-def busy(namespace: str, release: str, lease: Json) -> errors.Busy:
+def lock_held(namespace: str, release: str, lease: Json) -> errors.LockHeld:
     """The error for a lock with another holder.
 
     With one pending operation the holder is at that very one: a tenant who has sent one request is
     not told of others.
     """
     is_several = len(pending_entries(lease)) > 1
-    return errors.Busy(
+    return errors.LockHeld(
         _SEVERAL_APPLIED if is_several else _BEING_APPLIED,
         f"Lease {namespace}/{names.lease(release)} is held by {holder(lease) or 'many'}",
     )

@@ -92,26 +92,43 @@ class Lock:
                     raise
                 return None
 
-        def read_and_take() -> tuple[float, ReleaseRecord]:
+        def read_and_take() -> tuple[float, ReleaseRecord] | None:
             started = self.clock()
-            lease = self.leases.read(namespace, release)
-            if lease is None:
-                self._forget(namespace, release)
-                raise codec.lease_not_found(release)
-            holder = codec.holder(lease)
-            ended = has_ended(holder)
-            if ended:
-                LOG.info("The holder %s of the lock of %s has ended.", holder, release)
-            if ended or holder in ("", own_holder) or self._expired(namespace, release, lease):
-                record = take(lease)
-                if record is not None:
-                    return started, record
-            raise codec.busy(namespace, release, lease)
+            lease = self._read_free(namespace, release, own_holder)
+            record = take(lease)
+            return None if record is None else (started, record)
+
+        def take_in_turns() -> tuple[float, ReleaseRecord]:
+            # Who adds an operation meanwhile is no holder, so it is not waited for.
+            turns = self.leases.retry_on_conflict(_LAST_RACES, deadline.is_expired)
+            taken: tuple[float, ReleaseRecord] | None = turns(read_and_take)
+            if taken is None:
+                raise codec.lock_held(namespace, release, {"metadata": {}})
+            return taken
 
         started, known = self.clock(), self._free_as_known(namespace, release)
         if known is not None and (record := take(known)) is not None:
             return started, record
-        return self._retrying(end)(read_and_take)
+        return self._retrying(end)(take_in_turns)
+
+    def _read_free(self, namespace: str, release: str, own_holder: str) -> Json:
+        """The Lease as it is now, which nobody holds any more, or whoever reads it.
+
+        :raises errors.LockHeld: somebody else does.
+        """
+        lease = self.leases.read(namespace, release)
+        if lease is None:
+            self._forget(namespace, release)
+            raise codec.lease_not_found(release)
+        holder = codec.holder(lease)
+        if holder in ("", own_holder):
+            return lease
+        if has_ended(holder):
+            LOG.info("The holder %s of the lock of %s has ended.", holder, release)
+            return lease
+        if self._expired(namespace, release, lease):
+            return lease
+        raise codec.lock_held(namespace, release, lease)
 
     def _retrying(self, end: float) -> tenacity.Retrying:
         """Retry while another holder has the lock.
@@ -121,7 +138,7 @@ class Lock:
         interval = min(_LONGEST_POLL, self.duration / 10)
         jitter = tenacity.wait_random(0.5 * interval, 1.5 * interval)
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(errors.Busy),
+            retry=tenacity.retry_if_exception_type(errors.LockHeld),
             stop=lambda state: self.clock() >= end,
             wait=lambda state: max(0.0, min(end - self.clock(), jitter(state))),
             sleep=self._pause,

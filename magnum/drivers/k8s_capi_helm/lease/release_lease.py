@@ -12,6 +12,7 @@ from typing import Unpack
 
 from magnum.drivers.k8s_capi_helm import errors, kube_client
 from magnum.drivers.k8s_capi_helm.lease import capacity, codec, pending_operations
+from magnum.drivers.k8s_capi_helm.lease.holder import has_ended
 from magnum.drivers.k8s_capi_helm.lease.lock import HeldLease, Lock
 from magnum.drivers.k8s_capi_helm.lease.update import LeaseCache, LeaseUpdates
 from magnum.drivers.k8s_capi_helm.model import clock as wall_clock
@@ -288,6 +289,11 @@ class ReleaseLeases:
             if release != other and not record.tombstone
         )
 
+    @staticmethod
+    def is_locked(record: ReleaseRecord) -> bool:
+        """Whether the lock was held when *record* was read, by a process that has not ended."""
+        return record.holder != "" and not has_ended(record.holder)
+
     def acquire(
         self, namespace: str, release: str, *, wait: float
     ) -> AbstractContextManager[HeldLease]:
@@ -296,8 +302,9 @@ class ReleaseLeases:
         It is renewed by a thread meanwhile, and given back at the end. An exception of the body
         passes through.
 
-        :param wait: seconds to wait at most for somebody else to give it back; 0 tries once.
-        :raises errors.Busy: somebody else kept it.
+        :param wait: seconds to wait at most for somebody else to give it back; with 0 whoever has
+            it is not waited for.
+        :raises errors.LockHeld: somebody else kept it.
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """

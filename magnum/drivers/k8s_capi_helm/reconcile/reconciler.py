@@ -2,7 +2,9 @@
 """One reconciliation: apply the difference between records and release under the lock.
 
 A pass renders from the database under the lock and skips Helm when the live release already says
-so: of many requests that arrive together the first pass applies all, the others find nothing to do.
+so. Of many requests that arrive together the first one takes the lock, and nobody waits for it:
+whoever finds it held has written down what is asked for, and the holder, who looks once more after
+giving the lock back, applies that, too.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import dataclasses
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
@@ -44,20 +46,24 @@ from magnum.drivers.k8s_capi_helm.values import change, deferred, upgrade_nodegr
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 
 LOG = logging.getLogger(__name__)
+#: How often one reconciliation takes the lock at most: others who ask for something meanwhile do
+#: not keep it for ever, and the next periodic task goes on.
+_ROUNDS = 4
 
 
 def reconcile(
     run: Reconciliation,
     cluster_rows: ClusterRows,
     *,
-    wait_for_lock: bool = True,
+    lock_wait: float = 0,
     snapshot: ReleaseSnapshot = UNKNOWN,
 ) -> ReleaseSnapshot | None:
     """Bring the release to what the rows ask for, and an upgrade its next step on.
 
-    :param wait_for_lock: whether to wait for somebody else who works on the release.
+    :param lock_wait: seconds to wait for somebody else who works on the release.
     :param snapshot: what was read a moment ago; what is None there is read.
     :returns: record and release as they are then; None where that is not known.
+    :raises errors.LockHeld: somebody else works on it. They apply what is on record by now.
     :raises errors.DriverError: it is not what they ask for yet. A retryable one (somebody else
         works on the release, the management cluster is away) is left to a later pass.
     """
@@ -65,19 +71,62 @@ def reconcile(
     record, live = revisions.read_record_and_release(
         clients, request.namespace, request.release, snapshot.record, snapshot.live
     )
-    request = model_operation.without_deleted(request, record)
-    current = upgrade.read_objects(run, snapshot.with_release(record, live), request)
+    remaining = model_operation.without_deleted(request, record)
+    current = upgrade.read_objects(run, snapshot.with_release(record, live), remaining)
     due = upgrade.is_step_due(
-        record, live, request, current.objects
+        record, live, remaining, current.objects
     ) or autoscaler_deployment.is_due(live, run.settings)
-    if is_deployed(live, request, record) and not (due or autoscaling.is_due(record)):
+    if not (due or _is_pending(request, record, live)):
         return current
-    if live is None and record and not prerequisites.has_credential(clients, request):
-        interrupted = prerequisites.create_interrupted(clients, record, run.now)
+    applied = _reconcile_locked(run, cluster_rows, current, request, lock_wait)
+    for _ in range(_ROUNDS - 1):
+        if applied is None or deadline.is_expired():
+            break
+        # Who has asked for something since has found the lock held, and does not come back.
+        handled = request, record.operations if record else ()
+        request, record = cluster_rows.request(), applied.record
+        is_new = handled != (request, record.operations if record else ())
+        if not is_new or not _is_pending(request, record, applied.live):
+            break
+        applied = _reconcile_locked(run, cluster_rows, applied, request)
+    return applied
+
+
+def _applicable(
+    request: ClusterRequest, record: ReleaseRecord | None, live: LiveRelease | None
+) -> ClusterRequest:
+    """What the rows ask for without nodegroups whose own requests are still being checked."""
+    request = model_operation.without_deleted(request, record)
+    if live is None:
+        return request
+    operations = record.operations if record else ()
+    return lost_nodegroup_request.without_unvalidated(request, operations, live.values)
+
+
+def _is_pending(
+    request: ClusterRequest, record: ReleaseRecord | None, live: LiveRelease | None
+) -> bool:
+    """Whether there is something to apply, besides the steps of an upgrade."""
+    applicable = _applicable(request, record, live)
+    return not is_deployed(live, applicable, record) or autoscaling.is_due(record)
+
+
+def _reconcile_locked(
+    run: Reconciliation,
+    cluster_rows: ClusterRows,
+    current: ReleaseSnapshot,
+    request: ClusterRequest,
+    lock_wait: float = 0,
+) -> ReleaseSnapshot | None:
+    """Take the lock and reconcile; as :func:`reconcile`.
+
+    :param current: what was read before.
+    """
+    clients, before, live = run.clients, current.objects, current.live
+    if live is None and current.record and not prerequisites.has_credential(clients, request):
+        interrupted = prerequisites.create_interrupted(clients, current.record, run.now)
         if interrupted.retryable:  # the request that creates it needs the lock
             raise interrupted
-    before = current.objects
-    lock_wait = run.settings.capi_helm.lock_wait if wait_for_lock else 0
     with clients.leases.acquire(request.namespace, request.release, wait=lock_wait) as held_lease:
         if live is None and not prerequisites.has_credential(clients, request):
             raise prerequisites.create_interrupted(clients, held_lease.record, run.now)
@@ -243,12 +292,7 @@ def is_joining(
 
     Their conductor may have died; the groups beside them do not wait until that is known.
     """
-    if live is None:
-        return False
-    operations = record.operations if record else ()
-    return is_applied(
-        live, lost_nodegroup_request.without_unvalidated(request, operations, live.values), record
-    )
+    return live is not None and is_applied(live, _applicable(request, record, live), record)
 
 
 def _install(

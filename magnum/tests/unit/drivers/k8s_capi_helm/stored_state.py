@@ -154,11 +154,15 @@ class Scenes(DriverCase):
         fields = {"uuid": uuid_text, "name": "kube-2", "image_id": "ubuntu-kube-1.35"}
         return self._template(**{**fields, **changes})
 
-    def busy(self, *requests: Callable[[], None]) -> None:
-        """Let requests come while somebody else works on the release: they stay pending."""
+    def busy(self, *requests: Callable[[], None], passes: int = 1) -> None:
+        """Let requests come while somebody else works on the release: they stay pending.
+
+        :param passes: of the status task meanwhile.
+        """
         with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             for request in requests:
                 request()
+            self.status_task(passes)
 
     def rotate(self, user: str) -> None:
         """A request for another credential; the first write of a Secret notes a moment."""
@@ -344,7 +348,7 @@ def upgrade(case: Scenes) -> None:
         labels={"boot_volume_size": "50", "auto_healing_enabled": "false"},
         http_proxy="http://proxy.example.org:3128",
     )
-    case.busy(lambda: case.upgrade(template, batch=2))
+    case.busy(lambda: case.upgrade(template, batch=2), passes=0)
     case.moment("pending")
     case.status_task()
     case.moment("accepted", whole=True)

@@ -107,6 +107,13 @@ class TestCrowd(release_lease.OperationsSuite, testtools.TestCase):
         ids = [entry.id for entry in one.read(namespace, release_lease.RELEASE).operations]
         self.assertEqual((61, "mine"), (len(ids), ids[-1]))
 
+    def test_a_free_lock_is_taken_by_who_does_not_wait(self) -> None:
+        """Others who write are no holder; who does not wait would leave a lock that nobody has."""
+        one, namespace = self.opened()
+        self.crowd(namespace, 10)
+        with one.acquire(namespace, release_lease.RELEASE, wait=0) as hold:
+            self.assertEqual(10, len(hold.record.operations))
+
     def test_nobody_writes_for_ever(self) -> None:
         clock = release_lease.Clock()
         one, namespace = self.opened("one", clock)
