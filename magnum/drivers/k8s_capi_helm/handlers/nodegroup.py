@@ -39,11 +39,11 @@ def create(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
             nodegroup_uuid=nodegroup.uuid,
             resolved_names=checked.resolved_names,
         )
-        pending_operation.begin(run, cluster, new)
+        _, record = pending_operation.begin(run, cluster, new)
     except errors.DriverError as error:
         nodegroup_create.refuse_nodegroup(run, cluster, nodegroup, error)
         return
-    pending_operation.reconcile_now(run, context, cluster)
+    pending_operation.reconcile_now(run, context, cluster, record)
 
 
 def update(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> None:
@@ -79,7 +79,7 @@ def update(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
             else None,
             resolved_names=preflight.flavor(run, cluster, nodegroup) if bounds.scales else NOTHING,
         )
-        operation = pending_operation.begin(run, cluster, new)
+        operation, _ = pending_operation.begin(run, cluster, new)
     except errors.DriverError as refusal:
         writer.set_update_failed(nodegroup, refusal, **previous)
         return
@@ -120,5 +120,5 @@ def delete(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
     new = pending_operation.NewOperation(
         Verb.NODEGROUP_DELETE, nodegroup.name, nodegroup_uuid=nodegroup.uuid
     )
-    pending_operation.begin(run, cluster, new)
-    pending_operation.reconcile_now(run, context, cluster)
+    _, record = pending_operation.begin(run, cluster, new)
+    pending_operation.reconcile_now(run, context, cluster, record)

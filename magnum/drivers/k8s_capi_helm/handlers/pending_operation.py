@@ -56,19 +56,21 @@ class NewOperation:
     resolved_names: ResolvedNames = NOTHING
 
 
-def begin(run: Reconciliation, cluster: Any, new: NewOperation) -> Operation:
+def begin(
+    run: Reconciliation, cluster: Any, new: NewOperation
+) -> tuple[Operation, ReleaseRecord | None]:
     """Save the intent: Magnum's status first, then the pending operation.
 
     The rows are what is carried out; the operation adds when it began and when it has to be
     through. When the management cluster is away the operation is simply not known there, and
     the periodic pass works from the rows.
 
-    :returns: the operation.
+    :returns: the operation, and the record that it was written into; None where it was not.
     :raises errors.DriverError: the operation could not be written down, and had to be.
     """
-    operation = _operation(run, cluster, new)
+    operation, record = _operation(run, cluster, new), None
     try:
-        _record(run, cluster, operation)
+        record = _record(run, cluster, operation)
     except errors.DriverError as error:
         if new.must_be_recorded or not error.retryable:
             raise
@@ -84,8 +86,8 @@ def begin(run: Reconciliation, cluster: Any, new: NewOperation) -> Operation:
     if new.verb is Verb.NODEGROUP_CREATE and not _nodegroups_of(cluster, new.nodegroup_uuid):
         # It was deleted meanwhile, and nobody else would ever take this off the record.
         namespace = reader.cluster_namespace(cluster, run.settings)
-        run.clients.leases.finish(namespace, cluster.stack_id, [operation.id])
-    return operation
+        record = run.clients.leases.finish(namespace, cluster.stack_id, [operation.id])
+    return operation, record
 
 
 def _operation(run: Reconciliation, cluster: Any, new: NewOperation) -> Operation:
@@ -122,17 +124,13 @@ def retry(
     """Write an operation down again, now that the row says what it is about.
 
     A pass that looked in between has found nothing to do, and may have taken it off the record.
-    When the nodegroup was asked to go meanwhile, at another worker, its row says so again.
 
     :returns: the record as it is then, None while nobody can tell.
     """
-    name = reader.entry_names_of(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
     try:
         namespace = reader.cluster_namespace(cluster, run.settings)
         record = run.clients.leases.read(namespace, cluster.stack_id)
-        if model_operation.is_nodegroup_deleted(record, nodegroup, name):
-            writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
-        elif not any(
+        if not reassert_deletion(cluster, nodegroup, record) and not any(
             recorded.id == operation.id for recorded in (record.operations if record else ())
         ):
             record = _record(run, cluster, operation)
@@ -140,6 +138,18 @@ def retry(
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return None
     return record
+
+
+def reassert_deletion(cluster: Any, nodegroup: Any, record: ReleaseRecord | None) -> bool:
+    """Whether a nodegroup was asked to go meanwhile, at another worker; its row says so again.
+
+    :param record: as it was after the row was written.
+    """
+    name = reader.entry_names_of(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
+    is_deleted = model_operation.is_nodegroup_deleted(record, nodegroup, name)
+    if is_deleted:
+        writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
+    return is_deleted
 
 
 def _record(run: Reconciliation, cluster: Any, operation: Operation) -> ReleaseRecord:

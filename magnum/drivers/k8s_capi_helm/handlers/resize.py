@@ -91,11 +91,11 @@ def resize(
         target_node_count=wanted if group.is_autoscaled else None,
     )
     try:
-        operation = pending_operation.begin(run, cluster, new)
+        _, record = pending_operation.begin(run, cluster, new)
     except errors.DriverError:
         node_removal.remove_annotations(run.clients.kube, request.namespace, machine_names)
         raise
-    record = pending_operation.retry(run, cluster, nodegroup, operation)
+    pending_operation.reassert_deletion(cluster, nodegroup, record)
     pending_operation.reconcile_now(run, context, cluster, record)
 
 

@@ -15,6 +15,8 @@ import itertools
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import lease
+from magnum.drivers.k8s_capi_helm.lease import holder
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.caches import FinishedOnce
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
@@ -237,3 +239,37 @@ for _name in ENDS:
     for _before in (-1, *range(1, 1 + STEPS.get(_name, 4))):
         _title = f"test_{_name}_{_before if _before > 0 else 'always'}"
         setattr(TestRestarts, _title, _case(_name, _before))
+
+
+class TestLock(Restarts):
+    """A conductor was killed while it held the lock, before it applied what is on record."""
+
+    def lock(self, process: str) -> None:
+        spec = {"holderIdentity": f"{process}/1a2b3c4d", "leaseDurationSeconds": 60}
+        self.kube.patch(names.LEASE, NAMESPACE, names.lease(RELEASE), {"spec": spec})
+
+    def resize_and_restart(self, killed: str) -> None:
+        self.made()
+        self.lock("another/1/5e6f7a8b")
+        self.resize(3)
+        self.assertEqual(1, self.workers())
+        self.lock(killed)
+        self.restart()
+        self.status_task()
+
+    def workers(self) -> int:
+        [entry] = self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]
+        return int(entry["machineCount"])
+
+    def test_the_first_status_task_takes_over_from_a_process_of_its_host(self) -> None:
+        host, process, random = holder.holder_identity().split("/")
+        number, _, place = process.split("-", 2)
+        # This very number, of a process that has started before.
+        self.resize_and_restart(f"{host}/{number}-1-{place}/{random}")
+        record = self.ports.leases.read(NAMESPACE, RELEASE)
+        self.assertEqual((3, ""), (self.workers(), record.holder))
+
+    def test_it_does_not_from_one_of_another_host(self) -> None:
+        self.resize_and_restart("another/1/9a8b7c6d")
+        self.assertEqual(1, self.workers())
+        self.assertIn("The change is being applied", self.cluster().status_reason)
