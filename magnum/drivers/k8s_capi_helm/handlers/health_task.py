@@ -42,8 +42,10 @@ def repair(run: Reconciliation, context: Any, cluster: Any) -> Verdict | None:
     if sentence := ownership.foreign_reason(cluster):
         return _unknown(cluster, sentence)
     versions = evaluation_inputs.read_versions(run, cluster)
-    verdict = evaluation_inputs.last_verdict(run, cluster, versions, include_health=True)
-    return verdict or _repair_changed(run, context, cluster, versions)
+    if evaluation_inputs.last_verdict(run, cluster, versions, include_health=True) is not None:
+        # Magnum shows it already: without a verdict, its job does not save the cluster once more.
+        return None
+    return _repair_changed(run, context, cluster, versions)
 
 
 def _repair_changed(

@@ -48,7 +48,12 @@ def refresh(cluster: Cluster, context: Any, fields: Collection[str] = _TEMPLATE)
         stored = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
     except exception.ClusterNotFound:  # another pass has ended it
         return False
+    is_same_template = stored.cluster_template_id == cluster.cluster_template_id
     for field in fields:
+        if field == "cluster_template" and is_same_template:
+            # Magnum lets nobody change what a template in use says of clusters, and to load it once
+            # more is the slowest query of a pass.
+            continue
         setattr(cluster, field, getattr(stored, field))
     cluster.obj_reset_changes(fields)
     return True

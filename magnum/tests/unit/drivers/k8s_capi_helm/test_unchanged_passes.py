@@ -75,9 +75,10 @@ class UnchangedWorld(WatchingWorld):
         self.assertIsNotNone(cluster.cluster_template)
         monitor = self.driver.get_monitor(self.context, cluster)
         counts = self.counted(monitor.poll_health_status)
-        cluster.health_status = monitor.data["health_status"]
-        cluster.health_status_reason = monitor.data["health_status_reason"]
-        cluster.save()
+        if monitor.data:
+            cluster.health_status = monitor.data["health_status"]
+            cluster.health_status_reason = monitor.data["health_status_reason"]
+            cluster.save()
         return counts
 
     def counted(self, work: Callable[[], None]) -> tuple[int, int]:
@@ -126,6 +127,13 @@ class TestInProgress(UnchangedWorld):
 
     def test_a_changed_object_is_seen(self) -> None:
         self.sees(self.change_machine, self.one_pass)
+
+    def test_the_template_is_loaded_by_magnum_alone(self) -> None:
+        self.change_machine()
+        self.catch_up()
+        self.one_pass()
+        self.assertNotEqual([], self.statements)
+        self.assertEqual([], [text for text in self.statements if "cluster_template." in text])
 
     def test_a_lease_that_another_conductor_has_written_is_seen(self) -> None:
         operation = Operation(id="a", verb=Verb.RESIZE, started_at=NOON)
@@ -287,6 +295,15 @@ class TestAtRest(UnchangedWorld):
         self.catch_up()
         self.assertNotEqual((0, 0), self.health_pass())
         self.assertEqual("UNHEALTHY", self.cluster().health_status)
+
+    def test_magnum_saves_nothing(self) -> None:
+        before = self.cluster().updated_at
+        [cluster] = objects.Cluster.list(self.context)
+        monitor = self.driver.get_monitor(self.context, cluster)
+        monitor.poll_health_status()
+        self.assertEqual({}, monitor.data)
+        self.health_task()
+        self.assertEqual(before, self.cluster().updated_at)
 
     def test_a_request_is_seen(self) -> None:
         self.resize(3)
