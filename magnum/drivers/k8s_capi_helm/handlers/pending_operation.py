@@ -219,6 +219,11 @@ def reconcile_now(
         asked for; None to read it.
     """
     if record is not None and run.clients.leases.is_locked(record):
+        LOG.info(
+            "Cluster %s: the request is recorded. %s holds the lock of its release and applies it.",
+            cluster.uuid,
+            record.holder,
+        )
         return
     try:
         first_pass = reconciliation.of_periodic_task(run.clients, run.settings)

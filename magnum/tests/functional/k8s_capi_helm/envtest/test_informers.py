@@ -17,7 +17,6 @@ from magnum.drivers.k8s_capi_helm.kube import informers as kube_informers
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import informers as suites_informers
-from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
 from sandbox import processes
 from sandbox.management import binaries, server
 from sandbox.state import State
@@ -88,7 +87,7 @@ class TestWatching(suites_informers.WatchingTests, ServerCase):
         self.assertIn("too old resource version", error.detail)
 
 
-class TestThreads(KubeClientSuite, ServerCase):
+class TestThreads(suites_informers.WithLeases, ServerCase):
     """Watches that go on by themselves, also when the API server does not."""
 
     def watching(self, staleness: float) -> tuple[kube_informers.Informers, str, threading.Event]:

@@ -15,18 +15,22 @@ STALENESS = 30.0
 OURS = {names.LABEL_CLUSTER_NAME: "ours"}
 
 
-class WatchingTests(KubeClientSuite):
+class WithLeases(KubeClientSuite):
+    """Leases that are watched, among many that are not."""
+
+    def make_lease(self, namespace: str, name: str = "one", **metadata: Any) -> Json:
+        """A Lease of the driver's."""
+        labels = {names.LABEL_UUID: "suite", **metadata.pop("labels", {})}
+        return super().make_lease(namespace, name, labels=labels, **metadata)
+
+
+class WatchingTests(WithLeases):
     """Mixed into a TestCase whose ``setUp`` sets ``kube``; Leases stand for every kind."""
 
     assertEqual: Any
     assertTrue: Any
     assertIsNone: Any
     kinds = (names.LEASE,)
-
-    def make_lease(self, namespace: str, name: str = "one", **metadata: Any) -> Json:
-        """A Lease of the driver's."""
-        labels = {names.LABEL_UUID: "suite", **metadata.pop("labels", {})}
-        return super().make_lease(namespace, name, labels=labels, **metadata)
 
     def watching(self, kube: Any = None, told: Any = None, **more: Any) -> informers.Informers:
         """Watches whose rounds a test makes, instead of threads."""
