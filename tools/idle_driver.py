@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from magnum.common import exception
 from magnum.drivers.common import driver
 
 
@@ -33,7 +34,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         return Monitor()
 
     def _refuse(self, *args: Any, **named: Any) -> None:
-        raise NotImplementedError("the benchmark has periodic tasks only")
+        raise exception.NotSupported("the benchmark has periodic tasks only")
 
     create_cluster = update_cluster = upgrade_cluster = delete_cluster = _refuse
     resize_cluster = create_nodegroup = update_nodegroup = delete_nodegroup = _refuse

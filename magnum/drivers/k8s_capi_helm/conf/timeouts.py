@@ -30,10 +30,10 @@ OPTIONS = [
         "lock_wait",
         default=10.0,
         min=0,
-        help="Seconds that an upgrade, a deletion and the rotation of a credential wait for "
-        "another operation on the same cluster. After that a rotation is refused, and the others "
-        "are left to the periodic task. All other requests do not wait: they are recorded, and the "
-        "other operation applies them.",
+        help="Seconds that a creation, an upgrade, a deletion and the rotation of a credential "
+        "wait for another operation on the same cluster. After that a creation and a rotation are "
+        "refused, and the others are left to the periodic task. All other requests do not wait: "
+        "they are recorded, and the other operation applies them.",
     ),
     cfg.FloatOpt(
         "lease_duration",

@@ -211,7 +211,7 @@ def reconcile_now(
 ) -> None:
     """The first pass of a request that is written down; what it cannot do the periodic one does.
 
-    Nor does it wait for whoever holds the lock: what is on record by now is applied there.
+    It does not wait for the holder of the lock, who applies what is on record by now.
     Nothing is raised, whatever happens: Magnum would take the request's fields back in its rows and
     call it failed, and the passes would carry it out or undo it all the same.
 

@@ -30,8 +30,8 @@ class Trigger(enum.Enum):
     def is_left_to_others(self, error: errors.DriverError) -> bool:
         """Whether a pass that meets an error is over, without a word.
 
-        Who holds the lock applies what is on record, and says what has become of it. All others
-        errors, and those of events, are the next periodic task's.
+        The holder of the lock applies what is on record, and writes the result. Every other error
+        of a watch event is left to the next periodic task.
         """
         if self is Trigger.REQUEST:
             return isinstance(error, errors.LockHeld)

@@ -182,7 +182,7 @@ class WatchTriggers:
 
 
 def start(clients: Clients, settings: Settings) -> WatchTriggers | None:
-    """Begin to watch, if that has not begun; None where nothing is watched.
+    """Start the watches, once in a process; None where nothing is watched.
 
     Only one process of a service is asked periodically. Its workers and magnum-api never come here;
     their verbs read what they need.
@@ -248,7 +248,7 @@ def _in_progress(context: Any, release: str) -> list[Any]:
 def _releases(obj: Json) -> list[str]:
     """Names of releases that an object may belong to.
 
-    Events tell of what is told of by itself, and Leases of what conductors do.
+    Events are about other objects, whose own changes are watched; Leases about conductors.
     """
     if obj.get("kind") in (names.EVENT.name, names.LEASE.name):
         return []

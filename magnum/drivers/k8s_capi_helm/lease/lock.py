@@ -99,7 +99,7 @@ class Lock:
             return None if record is None else (started, record)
 
         def take_in_turns() -> tuple[float, ReleaseRecord]:
-            # Who adds an operation meanwhile is no holder, so it is not waited for.
+            # A writer that adds an operation meanwhile is no holder, so it is not waited for.
             turns = self.leases.retry_on_conflict(_LAST_RACES, deadline.is_expired)
             taken: tuple[float, ReleaseRecord] | None = turns(read_and_take)
             if taken is None:
@@ -112,9 +112,9 @@ class Lock:
         return self._retrying(end)(take_in_turns)
 
     def _read_free(self, namespace: str, release: str, own_holder: str) -> Json:
-        """The Lease as it is now, which nobody holds any more, or whoever reads it.
+        """The current Lease, whose lock is free, expired or this holder's own.
 
-        :raises errors.LockHeld: somebody else does.
+        :raises errors.LockHeld: another holder has it.
         """
         lease = self.leases.read(namespace, release)
         if lease is None:

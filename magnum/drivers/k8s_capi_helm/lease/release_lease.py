@@ -302,9 +302,8 @@ class ReleaseLeases:
         It is renewed by a thread meanwhile, and given back at the end. An exception of the body
         passes through.
 
-        :param wait: seconds to wait at most for somebody else to give it back; with 0 whoever has
-            it is not waited for.
-        :raises errors.LockHeld: somebody else kept it.
+        :param wait: seconds to wait at most for another holder to release it; 0 does not wait.
+        :raises errors.LockHeld: another holder kept it.
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """

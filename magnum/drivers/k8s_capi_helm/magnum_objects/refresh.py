@@ -51,8 +51,8 @@ def refresh(cluster: Cluster, context: Any, fields: Collection[str] = _TEMPLATE)
     is_same_template = stored.cluster_template_id == cluster.cluster_template_id
     for field in fields:
         if field == "cluster_template" and is_same_template:
-            # Magnum lets nobody change what a template in use says of clusters, and to load it once
-            # more is the slowest query of a pass.
+            # Magnum refuses to change a template in use, but for its name and who sees it
+            # (``magnum.db.sqlalchemy.api``); loading it is the slowest query of a pass.
             continue
         setattr(cluster, field, getattr(stored, field))
     cluster.obj_reset_changes(fields)

@@ -59,7 +59,7 @@ class SnapshotCheck:
 
 
 def read_versions(run: Reconciliation, cluster: Any) -> Versions | None:
-    """What changes whenever a verdict may, read from what is watched: nothing is requested.
+    """What changes whenever a verdict may, read from the watches: no request for this cluster.
 
     Magnum writes its object of the cluster, or the driver its Lease, with each request about a
     nodegroup.
@@ -89,6 +89,7 @@ def last_verdict(
     if current is None:
         return None
     clients, release, now = run.clients, cluster.stack_id, run.now
+    is_settled = cluster.status.endswith("_COMPLETE")
     found = clients.evaluations.verdict_of(
         release,
         current,
@@ -97,11 +98,11 @@ def last_verdict(
         magnum=lambda: magnum_digest(run.settings, cluster, list(cluster.nodegroups)),
     )
     if found is None or clients.credential_check.is_due(
-        cluster.uuid, now, is_waiting=not include_health
+        cluster.uuid, now, is_waiting=not is_settled
     ):
         return None
     namespace = reader.cluster_namespace(cluster, run.settings)
-    if include_health and clients.addon_check.is_due(namespace, release, now):
+    if include_health and is_settled and clients.addon_check.is_due(namespace, release, now):
         return None
     return found
 

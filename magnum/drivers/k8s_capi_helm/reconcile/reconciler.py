@@ -2,9 +2,9 @@
 """One reconciliation: apply the difference between records and release under the lock.
 
 A pass renders from the database under the lock and skips Helm when the live release already says
-so. Of many requests that arrive together the first one takes the lock, and nobody waits for it:
-whoever finds it held has written down what is asked for, and the holder, who looks once more after
-giving the lock back, applies that, too.
+so. Of many requests that arrive together the first one takes the lock, and the others do not wait:
+each has recorded what it asks for, and the holder, which compares once more after releasing the
+lock, applies that, too.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from magnum.drivers.k8s_capi_helm.values import change, deferred, upgrade_nodegr
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 
 LOG = logging.getLogger(__name__)
-#: How often one reconciliation takes the lock at most: others who ask for something meanwhile do
-#: not keep it for ever, and the next periodic task goes on.
+#: How often one reconciliation takes the lock at most: requests that keep arriving do not occupy it
+#: for ever, and the next periodic task continues.
 _ROUNDS = 4
 
 
@@ -60,12 +60,12 @@ def reconcile(
 ) -> ReleaseSnapshot | None:
     """Bring the release to what the rows ask for, and an upgrade its next step on.
 
-    :param lock_wait: seconds to wait for somebody else who works on the release.
+    :param lock_wait: seconds to wait for another holder of the lock.
     :param snapshot: what was read a moment ago; what is None there is read.
     :returns: record and release as they are then; None where that is not known.
-    :raises errors.LockHeld: somebody else works on it. They apply what is on record by now.
-    :raises errors.DriverError: it is not what they ask for yet. A retryable one (somebody else
-        works on the release, the management cluster is away) is left to a later pass.
+    :raises errors.LockHeld: another holder has the lock, and applies what is on record by now.
+    :raises errors.DriverError: it is not what the rows ask for yet. A retryable one (the lock is
+        held, the management cluster does not answer) is left to a later pass.
     """
     clients, request = run.clients, cluster_rows.request()
     record, live = revisions.read_record_and_release(
@@ -82,7 +82,7 @@ def reconcile(
     for _ in range(_ROUNDS - 1):
         if applied is None or deadline.is_expired():
             break
-        # Who has asked for something since has found the lock held, and does not come back.
+        # A request that has been recorded since has found the lock held, and has ended.
         handled = request, record.operations if record else ()
         request, record = cluster_rows.request(), applied.record
         is_new = handled != (request, record.operations if record else ())

@@ -326,6 +326,16 @@ class TestAtRest(UnchangedWorld):
             self.time_passes(minutes=1)
         self.assertEqual([False] * 8 + [True] * 2, told)
 
+    def test_the_credential_is_tried_sooner_while_something_is_in_progress(self) -> None:
+        self.resize(3)
+        self.catch_up()
+        for _ in range(3):
+            self.health_pass()
+        self.assertEqual((0, 0), self.health_pass())
+        self.time_passes(minutes=5, seconds=1)
+        self.health_pass()
+        self.assertIn("Secret", [call[1] for call in self.kube.calls])
+
     def test_magnums_objects_are_read_now_and_then(self) -> None:
         counts = []
         for _ in range(6):
