@@ -24,7 +24,7 @@ OPTIONS = [
         min=10,
         help="Timeout, in seconds, that a Helm process gets as its --timeout. A process that has "
         "not ended 15 seconds later is terminated, and killed three seconds after that. Must be "
-        "more than 15 below lease_duration.",
+        "more than 18 below lease_duration.",
     ),
     cfg.FloatOpt(
         "lock_wait",

@@ -48,6 +48,8 @@ _REPOSITORY = "own"
 MARGIN = 15.0
 # Seconds between asking helm to end and killing it.
 _GRACE = 3.0
+#: Seconds after Helm's own --timeout within which its process has ended in any case.
+END_MARGIN = MARGIN + _GRACE
 
 
 class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
@@ -78,7 +80,7 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         )
         self._program = executable
         self._environment = environment(os.environ, kubeconfig)
-        self._limit = deadline.seconds_left(timeout + MARGIN + _GRACE) - _GRACE
+        self._limit = deadline.seconds_left(timeout + END_MARGIN) - _GRACE
         self._stop = stop
         self._extra = (_CHEAP, *_MOVED_ALONG, *((_FORCE,) if force else ()))
 

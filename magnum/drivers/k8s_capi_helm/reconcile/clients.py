@@ -24,7 +24,7 @@ from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, errors, kube_client
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, endpoints, ServiceClients, Services
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.helm import HelmClient, MARGIN
+from magnum.drivers.k8s_capi_helm.helm import END_MARGIN, HelmClient
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
 from magnum.drivers.k8s_capi_helm.lease import holder, ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import clock, names
@@ -194,7 +194,7 @@ def _check_options(options: Any) -> None:
     for option, limit, purpose in (
         (
             "helm_timeout",
-            lease - MARGIN,
+            lease - END_MARGIN,
             "a Helm run ends before another conductor can take over its lock",
         ),
         ("management_breaker_pause", lease / 2, "a lock is renewed in time after an outage"),

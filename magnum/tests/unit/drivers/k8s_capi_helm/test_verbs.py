@@ -648,11 +648,11 @@ class TestOperatorsMistakes(driver_case.DriverCase):
         self.assertEqual("CREATE_FAILED", self.group().status)
 
     def test_helm_may_not_outlast_its_lock(self):
-        for timeout in (200, 135):
+        for timeout in (200, 132):
             self.config(group="capi_helm", helm_timeout=timeout, lease_duration=150)
             error = self.assertRaises(errors.InvalidConfiguration, clients.build, CONF)
             self.assertIn(f"helm_timeout is {timeout}", error.detail)
-        self.config(group="capi_helm", helm_timeout=134, lease_duration=150)
+        self.config(group="capi_helm", helm_timeout=131, lease_duration=150)
         self.assertIsNotNone(clients.build(CONF))
 
     def test_a_conductor_whose_options_contradict_each_other_refuses(self):

@@ -123,7 +123,7 @@ FUNCTIONS_OF_ROOMS: dict[str, tuple[frozenset[str], str]] = {
         "a room of functions over one registry, which has no class to stand in front of it",
     ),
     "model": (frozenset({"Json", "NOTHING", "present"}), "a type, a value and a question of it"),
-    "helm": (frozenset({"MARGIN"}), "seconds that an option of conf has to leave"),
+    "helm": (frozenset({"END_MARGIN"}), "seconds that an option of conf has to leave"),
     "chart_store": (
         frozenset({"uses_tenant_registry"}),
         "a question to a chart, which has no class",
