@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 from pathlib import Path
 import sqlite3
 import subprocess
 import sys
-import threading
 from typing import Any
 
+from sandbox.cloud.ini import ini
+from tools import conversation
 from tools.pass_costs import NOTHING, OWN
 
 Json = dict[str, Any]
@@ -99,18 +99,12 @@ class Process:
 
         :raises RuntimeError: it has ended; the text ends with what it said.
         """
-        assert self._process.stdin is not None and self._process.stdout is not None
-        watchdog = threading.Timer(_TIMEOUT, self._process.kill)
-        watchdog.start()
         try:
-            self._process.stdin.write(json.dumps([verb, arguments]) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        finally:
-            watchdog.cancel()
-        if not line:
-            raise RuntimeError(f"{self._setting.driver} has ended with {verb}: {self.said()}")
-        return json.loads(line)
+            return conversation.ask(self._process, [verb, arguments], _TIMEOUT)
+        except EOFError:
+            raise RuntimeError(
+                f"{self._setting.driver} has ended with {verb}: {self.said()}"
+            ) from None
 
     def said(self) -> str:
         """The end of its log."""
@@ -133,10 +127,7 @@ def _write(setting: Setting) -> None:
         "certificates": {"cert_manager_type": "x509keypair"},
         "capi_helm": {"kubeconfig_file": setting.kubeconfig},
     }
-    lines = list[str]()
-    for group, found in options.items():
-        lines += [f"[{group}]", *(f"{key} = {text}" for key, text in found.items()), ""]
-    (place / "magnum.conf").write_text("\n".join(lines))
+    (place / "magnum.conf").write_text(ini(options))
     if setting.database is not None:
         copy_database(setting.database, setting.own_database)
 

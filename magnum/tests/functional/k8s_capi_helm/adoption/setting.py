@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from typing import Any
 import unittest
 import uuid
@@ -25,6 +23,8 @@ from magnum.tests.functional.k8s_capi_helm.adoption.objects import (
 )
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.envtest import kubeconfig
+from sandbox.cloud.ini import ini
+from tools import conversation
 
 HERE = Path(__file__).parent
 CONTRACT = HERE / "contract-chart"
@@ -104,19 +104,13 @@ class Process:
 
         :raises Refused: it could not.
         """
-        assert self._process.stdin is not None and self._process.stdout is not None
-        watchdog = threading.Timer(TIMEOUT, self._process.kill)
-        watchdog.start()
         try:
-            self._process.stdin.write(json.dumps([verb, arguments]) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        finally:
-            watchdog.cancel()
-        if not line:
+            answer = conversation.ask(self._process, [verb, arguments], TIMEOUT)
+        except EOFError:
             said = Path(self._log.name).read_text(errors="replace")[-3000:]
-            raise AssertionError(f"the conductor has gone while it did {verb}; it said: {said}")
-        answer = json.loads(line)
+            raise AssertionError(
+                f"the conductor has gone while it did {verb}; it said: {said}"
+            ) from None
         if "error" in answer:
             raise Refused(answer["error"])
         return answer["answer"]
@@ -165,10 +159,7 @@ class HandoverCase(unittest.TestCase):
         }
         for group, options in groups.items():
             settled.setdefault(group, {}).update(options)
-        lines = []
-        for group, options in settled.items():
-            lines += [f"[{group}]", *(f"{key} = {value}" for key, value in options.items()), ""]
-        (self.directory / "magnum.conf").write_text("\n".join(lines))
+        (self.directory / "magnum.conf").write_text(ini(settled))
 
     def stop(self, which: str | None = None) -> None:
         """Stop a conductor, or all."""

@@ -17,13 +17,13 @@ import os
 from pathlib import Path
 import subprocess
 import tempfile
-import threading
 from typing import Any, Protocol
 
 import kopf
 
 from magnum.tests.functional.k8s_capi_helm.charts.object_server import ObjectServer
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import NAMESPACE, Object
+from tools import conversation
 
 CHECKOUT, PYTHON = "ADDON_PROVIDER", "K8S_CAPI_HELM_ADDON_PROVIDER_PYTHON"
 #: Seconds that the real one may take for an answer.
@@ -244,19 +244,12 @@ class Real(_OnServer):
             "status": world.release,
             "deployed": before if world.release else None,
         }
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None
-        watchdog = threading.Timer(TIMEOUT, self._process.kill)
-        watchdog.start()
         try:
-            stdin.write(json.dumps(asked, default=str) + "\n")
-            stdin.flush()
-            answer = stdout.readline()
-        finally:
-            watchdog.cancel()
-        if not answer:
-            raise AssertionError(f"the addon provider ended or took {TIMEOUT} s: {handler}")
-        found: Object = json.loads(answer)
+            found: Object = conversation.ask(self._process, _as_json(asked), TIMEOUT)
+        except EOFError:
+            raise AssertionError(
+                f"the addon provider ended or took {TIMEOUT} s: {handler}"
+            ) from None
         return found
 
 

@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
 from magnum.tests.functional.k8s_capi_helm.adoption.setting import TEMPLATE
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import FakeCloud
+from sandbox.cloud.ini import ini
 
 #: Image of the next template, and that.
 NEXT = "ubuntu-kube-1.35"
@@ -48,10 +49,7 @@ def configure(place: Path, **options: str) -> None:
         "x509": {"rsa_key_size": "1024"},
         "capi_helm": options,
     }
-    lines = []
-    for group, settings in groups.items():
-        lines += [f"[{group}]", *(f"{key} = {text}" for key, text in settings.items()), ""]
-    (place / CONFIGURATION).write_text("\n".join(lines))
+    (place / CONFIGURATION).write_text(ini(groups))
 
 
 class Project:
