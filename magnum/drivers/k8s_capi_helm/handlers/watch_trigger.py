@@ -65,7 +65,7 @@ class WatchTriggers:
     def __init__(
         self,
         sync: Callable[[str], bool],
-        confirm: Callable[[str], None] = lambda release: None,
+        confirm: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sync = sync

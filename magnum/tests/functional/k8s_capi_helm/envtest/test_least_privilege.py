@@ -21,7 +21,9 @@ import yaml
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
+from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile import prerequisites
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
@@ -166,6 +168,34 @@ class TestControllers(LeastPrivilegeCase, controller_check.ControllersTests):
         self.assertIn("role of the driver", str(error))
         silent = ControllerCheck([f"{namespace}/other"], controller_check.PATIENCE)
         self.assertEqual((), silent.stale_controllers(self.kube))
+
+
+class TestWatches(LeastPrivilegeCase):
+    """All that a verdict rests on is watched, in all namespaces at once."""
+
+    def test_a_lease_that_changes_is_another_version(self) -> None:
+        namespace = self.make_namespace()
+        watching = informers.Informers(
+            self.kube,
+            staleness=30,
+            covers=lambda name: name == namespace,
+            seconds=1,
+            spawn=lambda name, run: None,
+        )
+        watching.start()
+
+        def versions() -> object:
+            for watch in watching.watches:
+                self.assertEqual(0.0, watch.list_and_watch())
+            return watching.view().versions(namespace, release_lease.RELEASE)
+
+        before = versions()
+        self.assertIsNotNone(before)
+        leases = ReleaseLeases(self.kube, holder="one", lease_duration=60)
+        leases.open(namespace, release_lease.RELEASE, cluster_uuid="u", project_id="p")
+        after = versions()
+        self.assertNotEqual(before, after)
+        self.assertEqual(after, versions())
 
 
 class TestLimits(LeastPrivilegeCase):

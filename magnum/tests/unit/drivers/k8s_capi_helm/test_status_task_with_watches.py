@@ -439,7 +439,9 @@ class TestPrompts(WatchingWorld):
             self.synced.append(release)
             raise ValueError(release)
 
-        self.prompts = watch_trigger.WatchTriggers(sync, clock=lambda: self.now)
+        self.prompts = watch_trigger.WatchTriggers(
+            sync, self.confirmed.append, clock=lambda: self.now
+        )
         for release in ("a", "b"):
             self.visit(release)
             self.prompts.handle_event({"metadata": {"name": release}})
@@ -617,7 +619,9 @@ class TestPrompts(WatchingWorld):
             self.synced.append(f"{release} ends")
             return False
 
-        self.prompts = watch_trigger.WatchTriggers(sync, clock=lambda: self.now)
+        self.prompts = watch_trigger.WatchTriggers(
+            sync, self.confirmed.append, clock=lambda: self.now
+        )
         for release in ("a", "b"):
             self.visit(release)
             self.prompts.handle_event({"metadata": {"name": release}})
