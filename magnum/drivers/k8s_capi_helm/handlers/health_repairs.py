@@ -14,6 +14,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm.handlers import (
+    deleting_nodegroups,
     pending_operation,
     reconciliation,
     status_task,
@@ -158,7 +159,7 @@ def _fail_creation(case: Case) -> None:
 def _is_in_progress(case: Case) -> bool:
     """Whether something is in progress, and the cluster's status does not say so."""
     return (
-        write_status.needs_deleting_status(case.nodegroups, case.evaluation.record)
+        deleting_nodegroups.needs_deleting_status(case.nodegroups, case.evaluation.record)
         or _is_overtaken(case)
         or _has_upgrade(case)
         or (_is_forgotten(case) and bool(case.evaluation.is_release_incomplete))
@@ -166,7 +167,7 @@ def _is_in_progress(case: Case) -> bool:
 
 
 def _show_update(case: Case) -> None:
-    write_status.reassert_deleting(case.nodegroups, case.evaluation.record)
+    deleting_nodegroups.reassert_deleting(case.nodegroups, case.evaluation.record)
     writer.mark_in_progress(case.cluster, Status.UPDATE_IN_PROGRESS)
 
 

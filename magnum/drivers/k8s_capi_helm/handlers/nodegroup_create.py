@@ -12,10 +12,10 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.cloud import provision
 from magnum.drivers.k8s_capi_helm.handlers import (
+    deleting_nodegroups,
     preflight,
     reconciliation,
     status_task,
-    write_status,
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
@@ -167,7 +167,7 @@ def _is_leaving(run: Reconciliation, cluster: Any, nodegroup: Any) -> bool:
         record = run.clients.leases.read(namespace, cluster.stack_id)
     except errors.DriverError:
         return False  # nobody can tell; the passes work from the rows then
-    return write_status.reassert_deleting([stored], record)
+    return deleting_nodegroups.reassert_deleting([stored], record)
 
 
 def readable_release(

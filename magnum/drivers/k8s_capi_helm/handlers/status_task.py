@@ -12,6 +12,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.cloud import provision
 from magnum.drivers.k8s_capi_helm.handlers import (
+    deleting_nodegroups,
     finalize_deletion,
     update_deadline,
     write_status,
@@ -148,7 +149,10 @@ def _outcome(
         check = evaluation_inputs.compare_snapshot(run, cluster, nodegroups_observed, record=record)
         if check is not None and check.verdict is not None:
             return None
-        known = check.snapshot if check else _read(run, cluster, record)
+        if check is None:
+            known = evaluation_inputs.read_changing_release(run, cluster, record)
+        else:
+            known = check.snapshot
         if model_operation.is_being_deleted(known.record):
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return None
@@ -160,12 +164,6 @@ def _outcome(
             return None
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return _outcome_of(error, cluster, run.now)
-
-
-def _read(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> ReleaseSnapshot:
-    """The record alone."""
-    namespace = reader.cluster_namespace(cluster, run.settings)
-    return ReleaseSnapshot(record or run.clients.leases.read(namespace, cluster.stack_id), None)
 
 
 def _apply(
@@ -185,7 +183,7 @@ def _apply(
             "belongs to this cluster. Ask the operator to check which management cluster the "
             "driver's kubeconfig names."
         )
-    write_status.reassert_deleting(cluster.nodegroups, record)
+    deleting_nodegroups.reassert_deleting(cluster.nodegroups, record)
     if may_finish:
         record = update_deadline.add(run, context, cluster, record)
     snapshot = dataclasses.replace(snapshot, record=record)

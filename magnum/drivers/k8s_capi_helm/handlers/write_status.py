@@ -3,50 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 import dataclasses
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.handlers import record_verdict
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, saving, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.saving import save as put
 from magnum.drivers.k8s_capi_helm.model import (
     GroupVerdict,
     Operation,
     operation,
-    ReleaseRecord,
-    Verb,
-    Verdict,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
 from magnum.drivers.k8s_capi_helm.status import reasons
-
-
-def needs_deleting_status(nodegroups: Iterable[Any], record: ReleaseRecord | None) -> bool:
-    """Whether a request has overwritten the status of a nodegroup that is being deleted."""
-    return bool(_overwritten(nodegroups, record))
-
-
-def reassert_deleting(nodegroups: Iterable[Any], record: ReleaseRecord | None) -> bool:
-    """Set nodegroups to DELETE_IN_PROGRESS again where a request has overwritten that.
-
-    :returns: whether there was one.
-    """
-    overwritten = _overwritten(nodegroups, record)
-    for nodegroup in overwritten:
-        writer.LOG.info("Nodegroup %s is being deleted, and stays so.", nodegroup.uuid)
-        writer.mark_in_progress(nodegroup, writer.Status.DELETE_IN_PROGRESS)
-    return bool(overwritten)
-
-
-def _overwritten(nodegroups: Iterable[Any], record: ReleaseRecord | None) -> list[Any]:
-    deleted = operation.deleted_nodegroups(record)
-    return [
-        nodegroup
-        for nodegroup in nodegroups
-        if nodegroup.uuid in deleted and not writer.is_deleting(nodegroup)
-    ]
 
 
 def write(
@@ -66,7 +36,7 @@ def write(
         return True
     if evaluation.is_readable and _is_unchanged(cluster, nodegroups_observed, evaluation):
         return False
-    clients.evaluations.forget(cluster.stack_id)
+    clients.evaluations.forget_verdict(cluster.stack_id)
     _write(context, cluster, nodegroups_observed, evaluation, clients, namespace)
     return True
 
@@ -80,7 +50,9 @@ def _write(
     namespace: str,
 ) -> None:
     readable = evaluation.is_readable
-    latest = _record_verdict(cluster, evaluation, clients, namespace) if readable else None
+    latest = (
+        record_verdict.record_verdict(cluster, evaluation, clients, namespace) if readable else None
+    )
     if readable and latest is None:
         return
     # To settle takes time, and passes of one process meet: none writes after one that has ended it.
@@ -93,7 +65,8 @@ def _write(
         finished = [
             op.id
             for op in _operations(evaluation)
-            if op.id not in evaluation.unfinished_operations and _is_finished(op, verdict)
+            if op.id not in evaluation.unfinished_operations
+            and record_verdict.is_finished(op, verdict)
         ]
         if latest is not None and finished:
             # Off the record last: as long as its row is there, its deletion stands.
@@ -174,7 +147,7 @@ def _is_unchanged(cluster: Any, nodegroups_observed: list[Any], evaluation: Eval
         and verdict.api_address in (None, "", cluster.api_address)
         and verdict.coe_version in (None, "", cluster.coe_version)
         and verdict.fingerprint == record.ready_fingerprint
-        and _fingerprints(verdict) == record.nodegroup_ready_fingerprints
+        and record_verdict.fingerprints(verdict) == record.nodegroup_ready_fingerprints
         and all(
             _is_nodegroup_unchanged(by_entry_name[nodegroup_verdict.name], nodegroup_verdict)
             for nodegroup_verdict in verdict.groups
@@ -190,93 +163,6 @@ def _is_nodegroup_unchanged(nodegroup: Any, verdict: GroupVerdict) -> bool:
         and verdict.node_count in (None, nodegroup.node_count)
         and (verdict.addresses is None or list(verdict.addresses) == nodegroup.node_addresses)
     )
-
-
-def _record_verdict(
-    cluster: Any, evaluation: Evaluation, clients: Clients, namespace: str
-) -> ReleaseRecord | None:
-    """Keep what the verdict leaves in the record.
-
-    :returns: the record as it was read for that; None where the verdict is not to be written.
-    """
-    key, verdict, judged = (namespace, cluster.stack_id), evaluation.verdict, evaluation.record
-    latest = clients.leases.read(*key)
-    if latest is None or judged is None or latest.operations != judged.operations:
-        return None
-    current = list(cluster.nodegroups)
-    if reassert_deleting(current, latest):
-        return None
-    if _gone(verdict) and not _is_lock_free(clients, *key, latest):
-        # The holder of the lock may be about to create it, so that nothing is written until then.
-        return None
-    fingerprints = _fingerprints(verdict)
-    recorded = latest.ready_fingerprint, latest.nodegroup_ready_fingerprints
-    if (verdict.fingerprint, fingerprints) != recorded:
-        clients.leases.remember(
-            *key, ready_fingerprint=verdict.fingerprint, nodegroup_ready_fingerprints=fingerprints
-        )
-    if verdict.status.endswith(("_COMPLETE", "_FAILED")):
-        unfinished = _handed_over_deletions(current, evaluation, latest)
-        unfinished |= evaluation.unfinished_operations
-        done = [
-            op.id
-            for op in latest.operations
-            if op.id not in unfinished and not _is_finished(op, verdict)
-        ]
-        clients.leases.finish(*key, done)
-    return latest
-
-
-def _is_lock_free(clients: Clients, namespace: str, release: str, record: ReleaseRecord) -> bool:
-    """Whether the lock of a release is free, or its holder has ended.
-
-    No reconciliation takes a dead conductor's while the release is as the rows ask for; and who
-    takes it later reads rows and record again, so that nothing has to hold it until they are saved.
-    """
-    if not record.holder:
-        return True
-    try:
-        with clients.leases.acquire(namespace, release, wait=0):
-            return True
-    except errors.Busy:
-        return False
-    except errors.DriverError as error:
-        writer.LOG.warning("Release %s: its lock: %s %s", release, error, error.detail)
-        return False
-
-
-def _handed_over_deletions(
-    nodegroups: Iterable[Any], evaluation: Evaluation, record: ReleaseRecord
-) -> frozenset[str]:
-    """Deletions that only their own end ends: Cluster API is at it, however late that is.
-
-    One whose nodegroup the release still has was refused, and is none: who wants to keep it can.
-    """
-    uuids = {nodegroup.uuid for nodegroup in nodegroups}
-    deletions = (
-        deletion for deletion in record.operations if deletion.verb is Verb.NODEGROUP_DELETE
-    )
-    return frozenset(
-        deletion.id
-        for deletion in deletions
-        if deletion.nodegroup_uuid in uuids
-        and evaluation.rendered_nodegroups.isdisjoint(deletion.groups)
-    )
-
-
-def _is_finished(operation: Operation, verdict: Verdict) -> bool:
-    """Whether all that an operation is about are nodegroups that are gone."""
-    return bool(operation.groups) and _gone(verdict).issuperset(operation.groups)
-
-
-def _gone(verdict: Verdict) -> frozenset[str]:
-    """Names of the nodegroups that are gone."""
-    return frozenset(nodegroup.name for nodegroup in verdict.groups if nodegroup.is_deleted)
-
-
-def _fingerprints(verdict: Verdict) -> dict[str, str]:
-    """The fingerprint of each nodegroup that has one."""
-    return {item.name: item.fingerprint for item in verdict.groups if item.fingerprint}
 
 
 def _may_be_unvalidated(cluster: Any, nodegroup: Any) -> bool:

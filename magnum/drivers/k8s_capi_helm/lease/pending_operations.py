@@ -14,10 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 import dataclasses
 import datetime
+import json
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.lease import codec
-from magnum.drivers.k8s_capi_helm.model import NOTHING, Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import (
+    conditions,
+    Json,
+    NOTHING,
+    Operation,
+    ReleaseRecord,
+    Verb,
+)
 
 #: How many times the time of one request a series of them has.
 _TIMES = 2
@@ -49,6 +58,45 @@ def with_operation(entries: Iterable[_Entry], operation: Operation) -> list[_Ent
             entry = codec.entry(merge_operations(codec.operation(previous), current))
         result[key] = entry
     return list(result.values())
+
+
+def replace_operation(lease: Json, operation: Operation) -> None:
+    """Replace the entry of an operation that is on record."""
+    entries, new = codec.pending_entries(lease), codec.entry(operation)
+    if any(entry.get("id") == operation.id for entry in entries):
+        changed = [new if entry.get("id") == operation.id else entry for entry in entries]
+        codec.annotate(lease, codec.OPERATIONS, json.dumps(changed))
+
+
+def finish(lease: Json, ids: frozenset[str]) -> None:
+    """Take operations off a Lease; an upgrade that was never accepted defers nothing any more."""
+    if not ids:
+        return
+    record = codec.record(lease)
+    finished = [item for item in record.operations if item.id in ids]
+    refused = {item.id for item in finished if not item.is_accepted}
+    deferred = [item for item in record.deferred if item.id not in refused]
+    entries = codec.pending_entries(lease)
+    remaining = [entry for entry in entries if entry.get("id") not in ids]
+    codec.annotate(lease, codec.OPERATIONS, json.dumps(remaining) if remaining else "")
+    codec.annotate(lease, codec.OWED, codec.deferred_changes(deferred))
+
+
+def require_unchanged(lease: Json, expected: ReleaseRecord, *, same_version: bool) -> None:
+    """Refuse to write what a record was judged by that has changed since it was read.
+
+    :param same_version: any other version is a change; else other pending operations are.
+    :raises errors.Conflict: it has changed.
+    """
+    record = codec.record(lease)
+    is_same = record.version == expected.version if same_version else True
+    if not is_same or record.operations != expected.operations:
+        subject = f"Lease '{conditions.name(lease)}'"
+        raise errors.Conflict(
+            "Another client changed an object on the management cluster first. Nothing of "
+            f"{subject} was overwritten; the request will be retried.",
+            f"version {record.version} instead of {expected.version}",
+        )
 
 
 def merge_operations(first: Operation, new: Operation) -> Operation:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 import datetime
-import json
+import functools
 import time
 from typing import Unpack
 
@@ -129,34 +129,41 @@ class ReleaseLeases:
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-
-        def change(lease: Json) -> None:
-            entries, new = codec.pending_entries(lease), codec.entry(operation)
-            if any(entry.get("id") == operation.id for entry in entries):
-                changed = [new if entry.get("id") == operation.id else entry for entry in entries]
-                codec.annotate(lease, codec.OPERATIONS, json.dumps(changed))
-
+        change = functools.partial(pending_operations.replace_operation, operation=operation)
         return self._leases.change(namespace, release, change)
 
     def finish(self, namespace: str, release: str, ids: Iterable[str]) -> ReleaseRecord:
         """Take operations off the record; ids that are not on it do not matter.
 
-        An upgrade that was never accepted owes nobody anything any more.
-
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        done = frozenset(ids)
+        change = functools.partial(pending_operations.finish, ids=frozenset(ids))
+        return self._leases.change(namespace, release, change)
+
+    def record_verdict(
+        self,
+        namespace: str,
+        release: str,
+        expected: ReleaseRecord,
+        *,
+        ids: frozenset[str],
+        same_version: bool,
+        **fields: Unpack[codec.RecordFields],
+    ) -> ReleaseRecord:
+        """Set what a verdict leaves, by one write, unless the Lease has changed in the meantime.
+
+        :param expected: the record that the verdict was made by.
+        :param ids: of the operations that it ends.
+        :param same_version: any change counts; else those of pending operations do.
+        :raises errors.Conflict: it has changed, or the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
 
         def change(lease: Json) -> None:
-            record = codec.record(lease)
-            finished = [item for item in record.operations if item.id in done]
-            refused = {item.id for item in finished if not item.is_accepted}
-            deferred = [item for item in record.deferred if item.id not in refused]
-            entries = codec.pending_entries(lease)
-            remaining = [entry for entry in entries if entry.get("id") not in done]
-            codec.annotate(lease, codec.OPERATIONS, json.dumps(remaining) if remaining else "")
-            codec.annotate(lease, codec.OWED, codec.deferred_changes(deferred))
+            pending_operations.require_unchanged(lease, expected, same_version=same_version)
+            codec.set_fields(lease, fields)
+            pending_operations.finish(lease, ids)
 
         return self._leases.change(namespace, release, change)
 
@@ -196,10 +203,10 @@ class ReleaseLeases:
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        text = codec.deferred_changes(new)
-        return self._leases.change(
-            namespace, release, lambda lease: codec.annotate(lease, codec.OWED, text)
+        change = functools.partial(
+            codec.annotate, key=codec.OWED, value=codec.deferred_changes(new)
         )
+        return self._leases.change(namespace, release, change)
 
     def retire(self, namespace: str, release: str, credential: RetiredCredential) -> ReleaseRecord:
         """Write down that a credential is to be deleted some time after another took its place.
@@ -259,14 +266,13 @@ class ReleaseLeases:
         :returns: True when there is none (any more), False when it is not a tombstone.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        lease = self._kube.get(names.LEASE, namespace, names.lease(release))
+        name = names.lease(release)
+        lease = self._kube.get(names.LEASE, namespace, name)
         if lease is None:
             return True
         if not codec.record(lease).tombstone:
             return False
-        self._kube.delete(
-            names.LEASE, namespace, names.lease(release), uid=lease["metadata"]["uid"]
-        )
+        self._kube.delete(names.LEASE, namespace, name, uid=lease["metadata"]["uid"])
         return True
 
     def tombstones(self, namespace: str) -> Mapping[str, str]:
@@ -299,8 +305,7 @@ class ReleaseLeases:
     ) -> AbstractContextManager[HeldLease]:
         """Hold the lock of a release for the body of a ``with``.
 
-        It is renewed by a thread meanwhile, and given back at the end. An exception of the body
-        passes through.
+        A thread renews it meanwhile. It is given back at the end, also after an exception.
 
         :param wait: seconds to wait at most for another holder to release it; 0 does not wait.
         :raises errors.LockHeld: another holder kept it.

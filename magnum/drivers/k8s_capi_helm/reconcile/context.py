@@ -57,7 +57,8 @@ class ReleaseSnapshot:
         """Record and release as they were read now, with objects of the same revision."""
         if live is None or self.live is None or live.revision != self.live.revision:
             return ReleaseSnapshot(record, live)
-        return ReleaseSnapshot(record, live, self.observed, self.objects)
+        is_kept = self.is_kept and record is self.record and live is self.live
+        return ReleaseSnapshot(record, live, self.observed, self.objects, is_kept=is_kept)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.status.health import HEALTHY
 class Evaluation:
     """A verdict and the record that it was judged by.
 
+    :ivar is_cached: record and release were not read now, but a while ago.
     :ivar unfinished_operations: ids of operations that go on, whatever the verdict.
     :ivar is_release_incomplete: the rows ask for something that the release does not have, which is
         known to have had all of it once.
@@ -32,6 +33,7 @@ class Evaluation:
     verdict: Verdict
     record: ReleaseRecord | None
     unreachable: bool
+    is_cached: bool = False
     unfinished_operations: frozenset[str] = frozenset()
     is_release_incomplete: bool = False
     rendered_nodegroups: frozenset[str] = frozenset()

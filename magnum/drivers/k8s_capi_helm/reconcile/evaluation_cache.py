@@ -22,6 +22,8 @@ from magnum.drivers.k8s_capi_helm.reconcile.caches import Cache
 #: Seconds after which record and release of a settled cluster are read again at the latest: an
 #: operator may have run helm.
 _RELEASE_HOLDS = 900.0
+#: The same of a cluster in progress.
+_CHANGING_RELEASE_HOLDS = 300.0
 #: How long a verdict is used again at most. What depends on the time alone, such as the age of a
 #: server that is not created, ends it earlier (:attr:`Evaluation.duration`), and so do recorded
 #: deadlines.
@@ -88,9 +90,12 @@ class _Evaluated:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Release:
-    """Record and release of a settled cluster."""
+    """Record and release of a cluster.
 
-    magnum: str
+    :ivar magnum: digest of Magnum's objects, None where the Lease is watched and tells of changes.
+    """
+
+    magnum: str | None
     location: str
     record: ReleaseRecord
     packed: bytes
@@ -184,33 +189,57 @@ class EvaluationCache:
         self._evaluated.put((release, inputs.include_health), entry, duration.total_seconds())
 
     def release(
-        self, release: str, magnum: str, location: str
+        self, release: str, location: str, *, version: str | None, magnum: str
     ) -> tuple[ReleaseRecord, LiveRelease] | None:
-        """Record and release as they were kept, unless that is too old, or of another place."""
+        """Record and release as they were kept, unless that is too old, or of another place.
+
+        :param version: of the Lease, as it is watched; None where it is not.
+        :param magnum: digest of Magnum's objects, which a request changes first; they count where
+            the Lease is not watched.
+        """
         found = self._releases.get(release)
-        if found is None or (found.location, found.magnum) != (location, magnum):
+        if found is None or found.location != location:
+            return None
+        if (found.magnum != magnum) if version is None else (found.record.version != version):
             return None
         return found.record, LiveRelease(**json.loads(zlib.decompress(found.packed)))
 
     def keep_release(
-        self, release: str, magnum: str, location: str, record: ReleaseRecord, live: LiveRelease
+        self,
+        release: str,
+        location: str,
+        record: ReleaseRecord,
+        live: LiveRelease,
+        *,
+        magnum: str | None,
+        is_settled: bool,
     ) -> None:
-        """Remember what was read of a settled cluster.
+        """Remember what was read of a release, first the record.
 
         They decide nothing: what would be a change is evaluated by what is read then.
 
         :param location: where, as a text that is another one for another kubeconfig.
+        :param magnum: digest of Magnum's objects; None where the Lease is watched.
+        :param is_settled: nothing of the cluster is in progress.
         """
         packed = zlib.compress(json.dumps(dataclasses.asdict(live)).encode(), level=1)
-        holds = self._jitter(_RELEASE_HOLDS / 2, _RELEASE_HOLDS)
+        longest = _RELEASE_HOLDS if is_settled else _CHANGING_RELEASE_HOLDS
+        holds = self._jitter(longest / 2, longest)
         self._releases.put(release, _Release(magnum, location, record, packed), holds)
 
     def forget(self, release: str) -> None:
-        """Something is changed."""
+        """What is judged next is read."""
+        self._releases.discard(release)
+        self.forget_verdict(release)
+
+    def forget_verdict(self, release: str) -> None:
+        """Magnum's objects are changed; of the release, the Lease tells where it is watched."""
         for include_health in (False, True):
             self._evaluated.discard((release, include_health))
-        self._releases.discard(release)
+        self.forget_release(release)
 
     def forget_release(self, release: str) -> None:
-        """It is not settled."""
-        self._releases.discard(release)
+        """It is not at rest."""
+        found = self._releases.get(release)
+        if found is not None and found.magnum is not None:
+            self._releases.discard(release)

@@ -10,7 +10,7 @@ What could not be read never counts as unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import dataclasses
 import hashlib
 import json
@@ -21,11 +21,12 @@ from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh
 from magnum.drivers.k8s_capi_helm.model import (
     Missing,
+    names,
     Observed,
     ReleaseRecord,
     Verdict,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import observe_cluster
+from magnum.drivers.k8s_capi_helm.reconcile import observe_cluster, revisions
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Inputs, Versions
@@ -38,13 +39,20 @@ _TIMES = frozenset({"at", "asof"})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CacheKey:
-    """Of a settled cluster, whose record and release may be cached where the rest is watched.
+    """Under which record and release may be cached, where everything else is watched.
 
     :ivar magnum: digest of Magnum's objects and of the options.
+    :ivar is_settled: nothing of the cluster is in progress.
     """
 
     magnum: str
     view: CachedReader
+    is_settled: bool
+
+    @property
+    def is_lease_watched(self) -> bool:
+        """Whether the watches tell that another conductor has changed the release."""
+        return names.LEASE in self.view.kinds
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -127,8 +135,9 @@ def compare_snapshot(
     if not clients.evaluations.is_evaluated(release, magnum, include_health=include_health):
         return None
     view, namespace = clients.reader(), reader.cluster_namespace(cluster, run.settings)
-    key = CacheKey(magnum, view) if include_health else None
+    key = CacheKey(magnum, view, is_settled=include_health and is_settled(cluster, nodegroups))
     snapshot = read_snapshot(clients, namespace, release, key, record)
+    keep_release(clients, release, key, snapshot)
     if snapshot.record is None or snapshot.live is None:
         return SnapshotCheck(snapshot, None)
     observed = observe_cluster.observe(
@@ -141,25 +150,82 @@ def compare_snapshot(
     return SnapshotCheck(snapshot, verdict)
 
 
+def read_changing_release(
+    run: Reconciliation, cluster: Any, record: ReleaseRecord | None = None
+) -> ReleaseSnapshot:
+    """The record of a cluster in progress, with its release where both are cached.
+
+    :param record: as it was read a moment ago; None to read it.
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    clients, namespace = run.clients, reader.cluster_namespace(cluster, run.settings)
+    key = CacheKey("", clients.reader(), is_settled=False)
+    if record is None and (cached := _cached_release(clients, namespace, cluster.stack_id, key)):
+        return cached
+    return ReleaseSnapshot(record or clients.leases.read(namespace, cluster.stack_id), None)
+
+
 def read_snapshot(
     clients: Clients,
     namespace: str,
     release: str,
-    key: CacheKey | None,
+    key: CacheKey,
     record: ReleaseRecord | None = None,
 ) -> ReleaseSnapshot:
     """Record and release: from the cache where everything else is watched, else read now.
 
-    :param key: None for a cluster that is not settled: nothing comes from the cache.
     :param record: as it was read a moment ago; None to read it.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    if key is not None and clients.informers is not None and clients.informers.is_whole(key.view):
-        cached = clients.evaluations.release(release, key.magnum, key.view.place)
-        if cached is not None:
-            return ReleaseSnapshot(*cached, is_kept=True)
-    record = record or clients.leases.read(namespace, release)
+    if record is None:
+        if cached := _cached_release(clients, namespace, release, key):
+            return cached
+        record = clients.leases.read(namespace, release)
     return ReleaseSnapshot(record, clients.helm.live(namespace, release))
+
+
+def _cached_release(
+    clients: Clients, namespace: str, release: str, key: CacheKey
+) -> ReleaseSnapshot | None:
+    """Record and release from the cache; None where they have to be read.
+
+    Helm runs under the lock only, which is taken and given back by writes of the Lease; so they are
+    what they were while the Lease has the version of the record.
+    """
+    if clients.informers is None or not (key.is_lease_watched or key.is_settled):
+        return None
+    if not clients.informers.is_whole(key.view):
+        return None
+    lease = names.LEASE, namespace, names.lease(release)
+    version = key.view.version(*lease) if key.is_lease_watched else None
+    cached = clients.evaluations.release(
+        release, key.view.place, version=version, magnum=key.magnum
+    )
+    return ReleaseSnapshot(*cached, is_kept=True) if cached else None
+
+
+def keep_release(clients: Clients, release: str, key: CacheKey, snapshot: ReleaseSnapshot) -> None:
+    """Cache what was read now, if a change of it will be seen, or nothing of it is pending."""
+    record, live = snapshot.record, snapshot.live
+    if snapshot.is_kept or record is None or live is None or live.status != "deployed":
+        return
+    pending = record.operations or record.retired_credentials or record.deferred
+    if record.tombstone or revisions.unrecorded_revisions(record, live) is not None:
+        return
+    if key.is_lease_watched or (key.is_settled and not pending):
+        clients.evaluations.keep_release(
+            release,
+            key.view.place,
+            record,
+            live,
+            magnum=None if key.is_lease_watched else key.magnum,
+            is_settled=key.is_settled,
+        )
+
+
+def is_settled(cluster: Any, nodegroups: Iterable[Any]) -> bool:
+    """Whether nothing is to be done; a nodegroup's row of long ago may have no status."""
+    return all((obj.status or "").endswith("_COMPLETE") for obj in (cluster, *nodegroups))
 
 
 def inputs(

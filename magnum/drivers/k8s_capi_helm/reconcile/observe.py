@@ -105,11 +105,13 @@ class _Case:
     include_health: bool
     may_finish: bool
 
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether the health of a cluster is evaluated of which nothing is in progress."""
-        objects = (self.cluster, *self.nodegroups)
-        return self.include_health and all(read_release.is_settled(obj) for obj in objects)
+    def cache_key(self, magnum: str, view: CachedReader) -> evaluation_inputs.CacheKey:
+        """Under which record and release may be cached.
+
+        :param magnum: digest of Magnum's objects and of the options.
+        """
+        is_settled = evaluation_inputs.is_settled(self.cluster, self.nodegroups)
+        return evaluation_inputs.CacheKey(magnum, view, self.include_health and is_settled)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -132,13 +134,12 @@ def _judge(case: _Case, magnum: str) -> _Judgement:
     """
     evaluations, release = case.run.clients.evaluations, case.cluster.stack_id
     view, known = case.run.clients.reader(), case.outcome.snapshot
-    key = evaluation_inputs.CacheKey(magnum, view) if case.is_at_rest else None
-    if key is None:
+    key = case.cache_key(magnum, view)
+    if not key.is_settled:
         evaluations.forget_release(release)
     judgement = _judge_by(case, known, key, view)
-    if judgement.subject.read.is_cached and (
-        judgement.changes or not judgement.verdict.fingerprint
-    ):
+    is_missing = key.is_settled and not judgement.verdict.fingerprint
+    if judgement.subject.read.is_cached and (judgement.changes or is_missing):
         # Record and release may be older than the change, or than what is not in place by them.
         evaluations.forget(release)
         known = None
@@ -166,12 +167,12 @@ def _needs_objects(judgement: _Judgement, view: CachedReader) -> bool:
 def _judge_by(
     case: _Case,
     known: ReleaseSnapshot | None,
-    key: evaluation_inputs.CacheKey | None,
+    key: evaluation_inputs.CacheKey,
     view: CachedReader,
 ) -> _Judgement:
     """The verdict by record, release and objects, as far as they are known, and read else.
 
-    :param key: under which record and release may be cached; None where they are read.
+    :param key: under which record and release may be cached.
     :param view: through which objects are read that are not known.
     """
     read = read_release.read_release(case.run, case.cluster, case.nodegroups, known, key)
@@ -255,6 +256,7 @@ def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Eval
         record,
         unreachable=bool(observed.unreachable),
         unfinished_operations=unfinished,
+        is_cached=read.is_cached,
         is_release_incomplete=has_run and not read.is_applied,
         rendered_nodegroups=frozenset(values_live.node_groups(values)),
         unrecorded_revisions=revisions.unrecorded_revisions(record, live),

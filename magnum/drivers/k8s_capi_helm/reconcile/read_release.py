@@ -10,18 +10,13 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
-from magnum.drivers.k8s_capi_helm.model import (
-    LiveRelease,
-    operation,
-    ReleaseRecord,
-)
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, operation, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.reconcile import (
     evaluation_inputs,
     lost_nodegroup_request,
     reconciler,
     revisions,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation_inputs import CacheKey
 
@@ -54,22 +49,17 @@ class ReadRelease:
         return self.is_readable and self.live is None and self.outdated is None
 
 
-def is_settled(obj: Any) -> bool:
-    """Whether nothing is to be done about it; a nodegroup's row of long ago may have no status."""
-    return (obj.status or "").endswith("_COMPLETE")
-
-
 def read_release(
     run: Reconciliation,
     cluster: Any,
     cluster_nodegroups: list[Any],
     snapshot: ReleaseSnapshot | None,
-    key: CacheKey | None,
+    key: CacheKey,
 ) -> ReadRelease:
     """Read a release: record, deployed revision, completeness.
 
     :param snapshot: as this pass has read it, None to read it.
-    :param key: under which what is read may be cached; None for a cluster that is not settled.
+    :param key: under which what is read may be cached.
     """
     clients, conf, now = run.clients, run.settings, run.now
     namespace, release = magnum_reader.cluster_namespace(cluster, conf), cluster.stack_id
@@ -84,8 +74,7 @@ def read_release(
         request = magnum_reader.cluster_request(cluster, cluster_nodegroups, conf, is_recent=recent)
         request = operation.without_deleted(request, record)
         applied = reconciler.is_applied(live, request, record)
-        if key is not None and not snapshot.is_kept:
-            _keep(clients, release, key, record, live)
+        evaluation_inputs.keep_release(clients, release, key, snapshot)
         is_joining = not applied and reconciler.is_joining(live, request, record)
         return ReadRelease(
             record, live, applied, is_joining, is_readable=True, is_cached=snapshot.is_kept
@@ -93,19 +82,3 @@ def read_release(
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return ReadRelease()
-
-
-def _keep(
-    clients: Clients,
-    release: str,
-    key: CacheKey,
-    record: ReleaseRecord | None,
-    live: LiveRelease | None,
-) -> None:
-    """Cache what was read, if nothing of it is pending."""
-    if record is None or live is None or live.status != "deployed":
-        return
-    if record.operations or record.retired_credentials or record.deferred or record.tombstone:
-        return
-    if revisions.unrecorded_revisions(record, live) is None:
-        clients.evaluations.keep_release(release, key.magnum, key.view.place, record, live)

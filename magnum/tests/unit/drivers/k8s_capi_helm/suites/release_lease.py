@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import threading
 from typing import Any
 
@@ -114,6 +115,53 @@ class RecordTests(OperationsSuite):
         self.assertEqual(
             ("uuid-1", "project-1", ""), (again.cluster_uuid, again.project_id, again.holder)
         )
+
+    def test_what_a_verdict_leaves(self) -> None:
+        one, namespace = self.opened()
+        one.add(namespace, RELEASE, operation("a"))
+        judged = one.add(namespace, RELEASE, operation("b"))
+        record = one.record_verdict(
+            namespace,
+            RELEASE,
+            judged,
+            ids=frozenset({"a"}),
+            same_version=True,
+            ready_fingerprint="f",
+            nodegroup_ready_fingerprints={"g": "h"},
+        )
+        self.assertEqual((operation("b"),), record.operations)
+        self.assertEqual("f", record.ready_fingerprint)
+        self.assertEqual({"g": "h"}, record.nodegroup_ready_fingerprints)
+        self.assertEqual(record, one.read(namespace, RELEASE))
+
+    def test_a_verdict_about_other_operations_leaves_nothing(self) -> None:
+        one, namespace = self.opened()
+        judged = one.add(namespace, RELEASE, operation("a"))
+        later = self.conductor("two").add(namespace, RELEASE, operation("b"))
+        for same_version in (True, False):
+            error = self.assertRaises(
+                errors.Conflict,
+                one.record_verdict,
+                namespace,
+                RELEASE,
+                judged,
+                ids=frozenset({"a"}),
+                same_version=same_version,
+                ready_fingerprint="f",
+            )
+            self.assertIn(f"Nothing of Lease '{names.lease(RELEASE)}' was overwritten", str(error))
+        self.assertEqual(later, one.read(namespace, RELEASE))
+
+    def test_another_version_is_a_change_where_it_has_to_be_the_same(self) -> None:
+        one, namespace = self.opened()
+        judged = one.add(namespace, RELEASE, operation("a"))
+        later = self.conductor("two").remember(namespace, RELEASE, chart_source="s")
+        verdict = functools.partial(one.record_verdict, namespace, RELEASE, judged, ids=frozenset())
+        self.assertRaises(errors.Conflict, verdict, same_version=True, ready_fingerprint="f")
+        self.assertEqual(later, one.read(namespace, RELEASE))
+        verdict(same_version=False, ready_fingerprint="f")
+        record = one.read(namespace, RELEASE)
+        self.assertEqual(("f", "s"), (record.ready_fingerprint, record.chart_source))
 
     def test_the_lease_of_another_cluster_is_refused(self) -> None:
         operations, namespace = self.opened()
