@@ -150,7 +150,8 @@ class Cast:
             "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         }
-        self._status(cluster(self._where, self.name), {"conditions": [condition]})
+        status = {"phase": "Provisioned", "conditions": [condition]}
+        self._status(cluster(self._where, self.name), status)
 
     def leave(self) -> None:
         """The server is gone, and then the Cluster; it may be so already."""
