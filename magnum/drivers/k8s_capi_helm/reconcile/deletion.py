@@ -62,7 +62,7 @@ def advance_deletion(
             if step.action is DeletionAction.WAIT:
                 return _with_blocker(clients, owner, observed, cloud, step, previous_reason)
             if step.action in deletion_order.STOPS:
-                return step
+                return _ended(clients, owner, step)
             if step.action in _ENDING and not record.is_cloud_cleared:
                 remaining = orphans.remaining_resources(owner, cloud)
                 if remaining:
@@ -70,6 +70,16 @@ def advance_deletion(
             record = _carry_out(clients, owner, cloud, step, record, held_lease)
             observed, is_whole = _snapshot_after(clients, owner, observed, step), False
         return step
+
+
+def _ended(clients: Clients, owner: secrets.Owner, step: DeletionStep) -> DeletionStep:
+    """The last step of a pass; charts go when the tombstone is written.
+
+    So the later of two deletions at once finds both tombstones.
+    """
+    if step.action is DeletionAction.DONE:
+        _sweep_charts(clients, owner)
+    return step
 
 
 def _full_snapshot(clients: Clients, owner: secrets.Owner, now: datetime.datetime) -> Observed:
@@ -171,7 +181,6 @@ def _carry_out(
             with _in_the_cloud(owner, record):
                 provision.delete_resources(cloud(), owner)
             _remove_templates(clients, owner)
-            _sweep_charts(clients, owner)
             return clients.leases.set_tombstone(owner.namespace, owner.release)
     return record
 

@@ -12,10 +12,11 @@ from oslo_service import loopingcall
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion
-from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.model import names, secrets
+from magnum.drivers.k8s_capi_helm.reconcile import deletion
 from magnum.drivers.k8s_capi_helm.reconcile.caches import FinishedOnce
 from magnum.service import periodic
-from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, NAMESPACE, RELEASE
 
 _OTHER = "other-abcdefghijkl"
 _TOMBSTONE = f"Lease/{names.lease(_OTHER)}"
@@ -55,6 +56,50 @@ class Case(DriverCase):
     def nothing_is_left(self) -> None:
         self.assertEqual([], objects.Cluster.list(self.context))
         self.assertEqual([], self.left())
+
+
+class TestCharts(Case):
+    def test_of_two_deletions_at_once_the_later_one_takes_the_chart_away(self) -> None:
+        """The other one comes to its end just before this one writes its tombstone."""
+        self.dying()
+        record = self.ports.leases.read(NAMESPACE, RELEASE)
+        self.ports.leases.open(NAMESPACE, _OTHER, cluster_uuid="o", project_id="p1")
+        self.ports.leases.remember(NAMESPACE, _OTHER, chart_digest=record.chart_digest)
+        owner = secrets.Owner(_OTHER, NAMESPACE, "p1", "u", "o")
+
+        last = []
+
+        def meanwhile(verb: str, kind: names.Kind, name: str) -> None:
+            if kind == names.BOOTSTRAP_TEMPLATE:
+                last.append(verb)
+            elif last and (verb, kind) == ("replace", names.LEASE):
+                self.kube.before = None
+                now = self.ports.clock()
+                deletion.advance_deletion(self.ports, owner, lambda: self.cloud, CONF, now)
+
+        self.kube.before = meanwhile
+        self.status_task()
+        self.assertIsNone(self.kube.before)
+        self.ports.leases.delete_finished(NAMESPACE, _OTHER)
+        self.nothing_is_left()
+
+    def test_a_conductor_that_dies_before_that_leaves_it_to_the_next(self) -> None:
+        self.dying()
+        died = []
+
+        def die(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("list", names.LEASE) and not died:
+                died.append(True)
+                raise KilledError
+
+        self.kube.before = die
+        self.assertRaises(KilledError, self.status_task)
+        self.status_task()
+        self.nothing_is_left()
+
+
+class KilledError(BaseException):
+    """Ends a conductor."""
 
 
 class TestLease(Case):
