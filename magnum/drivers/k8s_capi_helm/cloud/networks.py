@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+import contextlib
 from typing import Any
 
+import openstack.exceptions
 from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm.cloud import visibility
@@ -20,7 +22,7 @@ def networks(services: Services, references: Iterable[str], project_id: str) -> 
     :raises errors.CloudUnreachable: Neutron does not answer.
     """
     with translate_errors("Neutron", "networks"):
-        network_objects = list(_named(services.neutron().networks, references))
+        network_objects = list(_named(services.neutron(), "network", references))
         reached = visibility.reached_networks(
             services,
             {str(network.id): str(network.project_id or "") for network in network_objects},
@@ -46,7 +48,7 @@ def subnets(services: Services, references: Iterable[str], project_id: str) -> t
     :raises errors.CloudUnreachable: Neutron does not answer.
     """
     with translate_errors("Neutron", "subnets"):
-        subnet_objects = list(_named(services.neutron().subnets, references))
+        subnet_objects = list(_named(services.neutron(), "subnet", references))
         # A subnet is seen with its network.
         others = {
             str(subnet.network_id): ""
@@ -83,15 +85,20 @@ def floating_ips(services: Services, address: str) -> tuple[FloatingIp, ...]:
         )
 
 
-def _named(list_objects: Callable[..., Iterable[Any]], references: Iterable[str]) -> Iterator[Any]:
-    """Each once. Neutron takes several values of one filter as alternatives; a name may look like
-    an id, so that these are asked for as both.
+def _named(neutron: Any, resource: str, references: Iterable[str]) -> Iterator[Any]:
+    """Each once. Neutron takes several names as alternatives; one may look like an id, so that it
+    is asked for as both.
+
+    Each id is a request, because openstacksdk 4.4 does not hand ids of networks on as a filter.
+
+    :param resource: ``network`` or ``subnet``.
     """
-    names, seen = sorted(set(references)), set[str]()
-    ids = [obj for obj in names if uuidutils.is_uuid_like(obj)]
-    queries = [{"name": names}] if names else []
-    for query in [{"id": ids}, *queries] if ids else queries:
-        for obj in list_objects(**query):
-            if str(obj.id) not in seen:
-                seen.add(str(obj.id))
-                yield obj
+    names = sorted(set(references))
+    found = {}
+    for reference in filter(uuidutils.is_uuid_like, names):
+        with contextlib.suppress(openstack.exceptions.NotFoundException):
+            obj = getattr(neutron, f"get_{resource}")(reference)
+            found[str(obj.id)] = obj
+    listed = getattr(neutron, f"{resource}s")(name=names) if names else ()
+    found |= {str(obj.id): obj for obj in listed}
+    yield from found.values()

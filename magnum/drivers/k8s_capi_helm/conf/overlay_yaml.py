@@ -101,7 +101,7 @@ def _value(
         mapping: Json = {}
         for key_node, value_node in node.value:
             key = _key(loader, key_node, path, mapping)
-            lines[*path, key] = _line(key_node)
+            lines[(*path, key)] = _line(key_node)
             value = _value(loader, value_node, (*path, key), lines, context)
             if value is not overlay_template.OMIT:
                 mapping[key] = value

@@ -14,8 +14,10 @@ import enum
 from magnum.drivers.k8s_capi_helm.errors import column_limits
 
 
-class Cause(enum.StrEnum):
+class Cause(str, enum.Enum):
     """The class in front of a reason: who has to move, at a glance."""
+
+    __str__ = str.__str__
 
     QUOTA = "quota"
     CAPACITY = "capacity"

@@ -39,9 +39,12 @@ _CHEAP = "--disable-openapi-validation"
 # With this label on its Secrets a release is taken along by ``clusterctl move``: where a cluster
 # arrives without it, nobody knows what was applied.
 _MOVED_ALONG = ("--labels", f"{names.LABEL_MOVE}=")
-# Helm 4 lets the server apply, which refuses to change a field that somebody else has set: machines
-# of a nodegroup that an autoscaler or an operator's kubectl has counted. Helm 3 overwrites it.
-_FORCE = "--force-conflicts"
+#: Helm 4 lets the server apply, which refuses to change a field that somebody else has set, such as
+#: the number of machines (an autoscaler, an operator's kubectl). Helm 3 overwrites it.
+FORCE_CONFLICTS = "--force-conflicts"
+#: Objects that are there become the release's, whosever they are; pyhelm3 0.4 has no parameter for
+#: it.
+TAKE_OWNERSHIP = "--take-ownership"
 # What a repository is called in a run of helm that knows no other one.
 _REPOSITORY = "own"
 #: Helm ends by its own --timeout; the process gets this much longer to say so.
@@ -60,7 +63,7 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
     :param timeout: seconds for one run, given to helm as its ``--timeout``.
     :param unpack: where pulled charts are unpacked.
     :param stop: asked all the while; once it says True, helm is killed.
-    :param force: take fields over that others have set; only where the server applies (Helm 4).
+    :param flags: of ``helm upgrade``, besides those of every run.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         timeout: float,
         unpack: pathlib.Path | None = None,
         stop: Callable[[], bool] = lambda: False,
-        force: bool = False,
+        flags: Sequence[str] = (),
     ) -> None:
         super().__init__(
             default_timeout=f"{max(1, round(timeout))}s",
@@ -82,7 +85,7 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         self._environment = environment(os.environ, kubeconfig)
         self._limit = deadline.seconds_left(timeout + END_MARGIN) - _GRACE
         self._stop = stop
-        self._extra = (_CHEAP, *_MOVED_ALONG, *((_FORCE,) if force else ()))
+        self._extra = (_CHEAP, *_MOVED_ALONG, *flags)
 
     async def run(self, command: Sequence[object], input: bytes | None = None) -> bytes:
         """Run helm and return what it wrote to stdout; pyhelm3 calls this for everything.
@@ -165,7 +168,7 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         :raises errors.DriverError: as :meth:`run`.
         """
         where = ("--namespace", namespace, "--output", "json", "--values", "-")
-        what = ("--install", "--take-ownership", "--dry-run=server", *where)
+        what = ("--install", TAKE_OWNERSHIP, "--dry-run=server", *where)
         found = await self.run(["upgrade", release, chart, *what], json.dumps(values).encode())
         return str(json.loads(found[found.index(b"{") :])["manifest"])
 

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 import contextlib
 import dataclasses
 import json
@@ -15,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.helm import failures, recovery, release_secret
+from magnum.drivers.k8s_capi_helm.helm import cli, failures, recovery, release_secret
 from magnum.drivers.k8s_capi_helm.helm.cli import executable_identity, HelmCli
 from magnum.drivers.k8s_capi_helm.helm.fair_queue import FairQueue
 from magnum.drivers.k8s_capi_helm.helm.history import ReleaseHistory
@@ -122,8 +121,9 @@ class HelmClient:
         previous_revision = 0 if newest is None else release_secret.revision(newest)
         by_server = newest is None or release_secret.is_server_side(newest)
         with self._turn(namespace, release, stop):
-            command = self._command(stop=stop, force=by_server and not version.startswith("3."))
-            whole = {"create_namespace": False, "reset_values": True, "take_ownership": adopt}
+            force = by_server and not version.startswith("3.")
+            command = self._command(stop=stop, flags=_flags(force=force, adopt=adopt))
+            whole = {"create_namespace": False, "reset_values": True}
             self._run(
                 command.install_or_upgrade(
                     release, chart.path, values, namespace=namespace, **whole
@@ -271,7 +271,7 @@ class HelmClient:
         timeout: float | None = None,
         unpack: pathlib.Path | None = None,
         stop: Callable[[], bool] = lambda: False,
-        force: bool = False,
+        flags: Sequence[str] = (),
     ) -> HelmCli:
         return HelmCli(
             self._executable,
@@ -279,19 +279,33 @@ class HelmClient:
             timeout=self._timeout if timeout is None else timeout,
             unpack=unpack,
             stop=stop,
-            force=force,
+            flags=flags,
         )
 
     def _run(self, command: Coroutine[Any, Any, _T]) -> _T:
-        """Run one of pyhelm3's coroutines to its end, in an event loop of its own."""
+        """Run one of pyhelm3's coroutines to its end.
+
+        They wait for :meth:`HelmCli.run` alone, which waits for nothing, so that they need no event
+        loop. Threads that eventlet has made green could have one between them only.
+        """
         try:
-            return asyncio.run(command)
+            command.send(None)
+        except StopIteration as end:
+            result: _T = end.value
+            return result
         except ValueError:
             # pyhelm3 found something else than JSON in helm's output.
             raise errors.HelmInterrupted(
                 "Helm's answer cannot be read. The command will be retried.",
                 "helm wrote no JSON to stdout",
             ) from None
+        command.close()
+        raise RuntimeError("a coroutine of pyhelm3 waits for something else than helm")
+
+
+def _flags(*, force: bool, adopt: bool) -> Sequence[str]:
+    flags = ((cli.FORCE_CONFLICTS, force), (cli.TAKE_OWNERSHIP, adopt))
+    return [flag for flag, is_set in flags if is_set]
 
 
 def _plain(values: Json) -> Json:

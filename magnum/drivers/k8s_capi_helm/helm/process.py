@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 import contextlib
 import dataclasses
 import enum
+import io
 import os
 import selectors
 import signal
@@ -135,7 +136,11 @@ class _Watch:
                 (child.stderr, selectors.EVENT_READ, "stderr"),
             ):
                 os.set_blocking(stream.fileno(), False)
-                selector.register(stream, event, name)
+                # Where eventlet has patched os and subprocess, their functions wait until a pipe
+                # has room, whatever the time.
+                mode = "w" if event == selectors.EVENT_WRITE else "r"
+                raw = io.FileIO(stream.fileno(), mode, closefd=False)
+                selector.register(stream, event, (name, raw))
             # A grandchild may keep the pipes open after the child has ended.
             while selector.get_map() and not _has_ended(child):
                 self._move(selector)
@@ -166,7 +171,8 @@ class _Watch:
         has_moved = False
         for key, _ in selector.select(wait):
             stream: IO[bytes] = key.fileobj  # type: ignore[assignment]
-            done = self._write(stream) if key.data == "stdin" else self._read(stream, key.data)
+            name, raw = key.data
+            done = self._write(raw) if name == "stdin" else self._read(raw, name)
             has_moved = True
             if done:
                 selector.unregister(stream)
@@ -174,19 +180,18 @@ class _Watch:
                     stream.close()
         return has_moved
 
-    def _write(self, stream: IO[bytes]) -> bool:
+    def _write(self, raw: io.FileIO) -> bool:
         try:
-            self._rest = self._rest[os.write(stream.fileno(), self._rest[:_CHUNK]) :]
-        except BlockingIOError:
-            return False
+            # None where the pipe is full.
+            written: int | None = raw.write(self._rest[:_CHUNK])
         except BrokenPipeError:
             return True
+        self._rest = self._rest[written or 0 :]
         return not self._rest
 
-    def _read(self, stream: IO[bytes], name: str) -> bool:
-        try:
-            piece = os.read(stream.fileno(), _CHUNK)
-        except BlockingIOError:
+    def _read(self, raw: io.FileIO, name: str) -> bool:
+        piece: bytes | None = raw.read(_CHUNK)
+        if piece is None:
             return False
         buffer = self._kept[name]
         buffer += piece

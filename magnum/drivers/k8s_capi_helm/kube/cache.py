@@ -10,11 +10,14 @@ import json
 import sys
 import threading
 import time
-from typing import Any, Self
+from typing import Any, TYPE_CHECKING
 import zlib
 
 from magnum.drivers.k8s_capi_helm.kube.transform import transform
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _Key = tuple[str, str]
 _Place = tuple[str, str, str]

@@ -10,13 +10,14 @@ import json
 import os
 import threading
 import time
+import urllib.parse
 
 import kubernetes.client
 import tenacity
 import urllib3
 
 from magnum.drivers.k8s_capi_helm import deadline as rpc_deadline
-from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+from magnum.drivers.k8s_capi_helm.kube import kubeconfig, response_body
 from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
 from magnum.drivers.k8s_capi_helm.kube.request import (
     PASSING,
@@ -37,23 +38,23 @@ _LONGEST_PAUSE = 5.0
 _ATTEMPTS_TOGETHER = 1.15
 # Below that many seconds there is no use in asking.
 _TOO_LATE = 0.05
-_CHUNK = 1 << 16
-# The request did not leave this host: no connection, or no trust in whoever is at its other end
-# (the client turns TLS errors into its own ApiException).
+
+
+class _Untrusted(Exception):
+    """There was no trust in whoever is at the other end of the connection."""
+
+
+# The request did not leave this host.
 _NOT_SENT = (
     urllib3.exceptions.NewConnectionError,
     urllib3.exceptions.ConnectTimeoutError,
-    kubernetes.client.ApiException,
+    _Untrusted,
 )
 _SILENCE = (*_NOT_SENT, urllib3.exceptions.HTTPError, OSError)
 
 
 class _Unsent(Exception):
     """The server was not reached, or said that it did nothing: any request may be sent again."""
-
-
-class _TooLong(Exception):
-    """The answer came, and did not come to an end."""
 
 
 class _Unknown(Exception):
@@ -144,11 +145,11 @@ class Transport:
         self._breaker.close()
         try:
             if response.status >= 300:
-                content = _read(response, time.monotonic() + sum(self._timeout))
+                content = response_body.read(response, time.monotonic() + sum(self._timeout))
                 raise refusal(request, response.status, content)
-            for line in _lines(response):
+            for line in response_body.lines(response):
                 yield json.loads(line)
-        except (_TooLong, *_SILENCE) as error:
+        except (response_body.BodyTimeout, *_SILENCE) as error:
             raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
         except ValueError:
             raise unreachable(f"{request.method} {request.path}: the answer is not JSON") from None
@@ -190,11 +191,11 @@ class Transport:
         is_cut = is_short and remaining < sum(self._timeout)
         try:
             response = self._open(request, (connect, read))
-            content = _read(response, deadline)
+            content = response_body.read(response, deadline)
         except _NOT_SENT as error:
             self._breaker.record_failure(_line(error), is_short=is_cut)
             raise _Unsent(_line(error)) from None
-        except _TooLong as error:
+        except response_body.BodyTimeout as error:
             self._breaker.close()
             raise unreachable(f"{request.method} {request.path}: {error}") from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
@@ -212,15 +213,21 @@ class Transport:
         api = self._client()
         if refusal := self._breaker.refusal():
             raise unreachable(f"{request.method} {request.path}: {refusal}")
-        method, url, headers, *_ = api.param_serialize(
-            request.method,
-            request.path,
-            query_params=list(request.query),
-            header_params={"Accept": request.accept, "Content-Type": request.content_type},
-            auth_settings=["BearerToken"],
-        )
-        reply = api.call_api(method, url, headers, request.body, _request_timeout=timeout)
-        response: urllib3.BaseHTTPResponse = reply.response
+        connect, read = timeout
+        query = urllib.parse.urlencode(request.query, safe="/", quote_via=urllib.parse.quote)
+        headers = {"Accept": request.accept, "Content-Type": request.content_type}
+        try:
+            # The client's own call_api has other parameters in almost each of its versions.
+            response: urllib3.BaseHTTPResponse = api.rest_client.pool_manager.request(
+                request.method,
+                f"{api.configuration.host}{request.path}{'?' if query else ''}{query}",
+                headers={**api.default_headers, **headers, **_authorization(api.configuration)},
+                body=None if request.body is None else json.dumps(request.body),
+                timeout=urllib3.Timeout(connect=connect, read=read),
+                preload_content=False,
+            )
+        except urllib3.exceptions.SSLError as error:
+            raise _Untrusted(_line(error)) from None
         return response
 
     def _client(self) -> kubernetes.client.ApiClient:
@@ -249,25 +256,10 @@ class Transport:
             self._lock.release()
 
 
-def _read(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
-    """The whole body; a server that sends it drop by drop does not hold a thread for ever."""
-    pieces = []
-    # What has come so far each time, and not only when a whole chunk is there.
-    while piece := response.read1(_CHUNK):
-        pieces.append(piece)
-        if time.monotonic() > deadline:
-            response.close()
-            raise _TooLong("the answer took too long as a whole")
-    return b"".join(pieces)
-
-
-def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    rest = b""
-    for piece in response.stream(_CHUNK):
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from (line for line in whole if line.strip())
-    if rest.strip():
-        raise urllib3.exceptions.HTTPError("the answer ended in the middle of an object")
+def _authorization(configuration: kubernetes.client.Configuration) -> dict[str, str]:
+    """The header with a token, {} for who has none; a plugin may be asked for a fresh one."""
+    settings = configuration.auth_settings().get("BearerToken")
+    return {settings["key"]: settings["value"]} if settings and settings["value"] else {}
 
 
 def _rest(end: float) -> float:

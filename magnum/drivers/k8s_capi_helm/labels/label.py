@@ -13,8 +13,10 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 
-class LabelScope(enum.StrEnum):
+class LabelScope(str, enum.Enum):
     """Where a label may be set to have an effect."""
+
+    __str__ = str.__str__
 
     TEMPLATE = "template"
     CLUSTER = "cluster"

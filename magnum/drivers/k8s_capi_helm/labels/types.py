@@ -35,8 +35,10 @@ class InvalidText(ValueError):
     """
 
 
-class OptionType(enum.StrEnum):
+class OptionType(str, enum.Enum):
     """As what the site default of a label is read from the configuration file."""
+
+    __str__ = str.__str__
 
     TEXT = "text"
     INTEGER = "integer"

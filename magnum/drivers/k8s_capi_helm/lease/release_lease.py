@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import datetime
 import functools
 import time
-from typing import Unpack
+from typing import TYPE_CHECKING
 
 from magnum.drivers.k8s_capi_helm import errors, kube_client
 from magnum.drivers.k8s_capi_helm.lease import capacity, codec, pending_operations
@@ -25,6 +25,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     RetiredCredential,
     Revisions,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _CHANGES = 20
 

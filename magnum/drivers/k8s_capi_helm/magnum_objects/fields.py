@@ -12,8 +12,10 @@ import dataclasses
 import enum
 
 
-class Effect(enum.StrEnum):
+class Effect(str, enum.Enum):
     """The effect of a field's value."""
+
+    __str__ = str.__str__
 
     #: It decides about the cluster.
     HONOURED = "honoured"
@@ -25,8 +27,10 @@ class Effect(enum.StrEnum):
     MAGNUM = "Magnum's"
 
 
-class FieldOwner(enum.StrEnum):
+class FieldOwner(str, enum.Enum):
     """Whose field it is."""
+
+    __str__ = str.__str__
 
     TEMPLATE = "cluster template"
     CLUSTER = "cluster"

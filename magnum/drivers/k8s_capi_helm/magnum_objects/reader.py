@@ -10,6 +10,7 @@ from typing import TypedDict
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.magnum_objects import node_metadata
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import (
     cni,
     start_timeout,
@@ -280,8 +281,8 @@ def _nodegroup_request(
         minimum=nodegroup.min_node_count or 0,
         maximum=nodegroup.max_node_count,
         is_default=bool(nodegroup.is_default),
-        node_labels=dict(nodegroup.node_labels or {}),
-        node_taints=_taints(nodegroup.node_taints or ()),
+        node_labels=node_metadata.node_labels(nodegroup),
+        node_taints=_taints(node_metadata.node_taints(nodegroup)),
         image=own_image(nodegroup, cluster),
         labels=None if nodegroup.role == MASTER else own,
         role=nodegroup.role,

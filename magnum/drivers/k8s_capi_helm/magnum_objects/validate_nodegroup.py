@@ -10,6 +10,7 @@ from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.labels import kubernetes
+from magnum.drivers.k8s_capi_helm.magnum_objects import node_metadata
 from magnum.drivers.k8s_capi_helm.magnum_objects.reader import docker_volume_size, MASTER
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import names, NodeGroupRequest, request
@@ -53,15 +54,17 @@ def validate_details(nodegroup: NodeGroup) -> None:
 
     :raises errors.InvalidRequest: naming group, field and value.
     """
-    for field in ("node_labels", "node_taints"):
-        if len(getattr(nodegroup, field) or ()) > _MOST_MARKS:
+    labels_by_key = node_metadata.node_labels(nodegroup)
+    taints = node_metadata.node_taints(nodegroup)
+    for field, marks in (("node_labels", labels_by_key), ("node_taints", taints)):
+        if len(marks) > _MOST_MARKS:
             raise errors.InvalidRequest(
-                f"Nodegroup '{nodegroup.name}' has {len(getattr(nodegroup, field))} entries in "
+                f"Nodegroup '{nodegroup.name}' has {len(marks)} entries in "
                 f"{field}, and at most {_MOST_MARKS} are allowed. Leave some out."
             )
-    for key, value in (nodegroup.node_labels or {}).items():
+    for key, value in labels_by_key.items():
         _check_metadata(nodegroup.name, "node_labels", key, value)
-    for taint in nodegroup.node_taints or ():
+    for taint in taints:
         _check_metadata(nodegroup.name, "node_taints", taint["key"], taint.get("value") or "")
 
 
@@ -129,8 +132,9 @@ def validate_taints(nodegroup: NodeGroup, family: str) -> None:
 
     :raises errors.InvalidRequest: naming group and field.
     """
-    if nodegroup.node_taints and family != names.CHART_FAMILY:
-        _refuse_unsupported(nodegroup, "node_taints", nodegroup.node_taints)
+    taints = node_metadata.node_taints(nodegroup)
+    if taints and family != names.CHART_FAMILY:
+        _refuse_unsupported(nodegroup, "node_taints", taints)
 
 
 def _labels(nodegroup: NodeGroup, cluster: Cluster, conf: Settings) -> labels.Labels:

@@ -12,4 +12,4 @@ import datetime
 
 def utc_now() -> datetime.datetime:
     """The time of this host (aware, UTC)."""
-    return datetime.datetime.now(datetime.UTC)
+    return datetime.datetime.now(datetime.timezone.utc)

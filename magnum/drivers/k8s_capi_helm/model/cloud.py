@@ -93,8 +93,10 @@ class ResolvedNames:
 NOTHING = ResolvedNames()
 
 
-class CloudCapability(enum.StrEnum):
+class CloudCapability(str, enum.Enum):
     """Of what a cloud has several to choose from; the value is its name in a sentence."""
+
+    __str__ = str.__str__
 
     SERVER_ZONE = "availability zone of Nova"
     VOLUME_ZONE = "availability zone of Cinder"
@@ -104,8 +106,10 @@ class CloudCapability(enum.StrEnum):
     BALANCER_ZONE = "availability zone of Octavia"
 
 
-class QuotaResource(enum.StrEnum):
+class QuotaResource(str, enum.Enum):
     """What a project has a quota of; the value is its name in a sentence."""
+
+    __str__ = str.__str__
 
     INSTANCES = "servers"
     CORES = "vCPUs"

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import dataclasses
 import datetime
 import enum
+import re
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.model import Json, names
@@ -62,6 +63,7 @@ LONGEST = 10240
 #: Once true, true for good; Cluster API does not touch them again, so they cannot be stale.
 MILESTONES = frozenset({"ControlPlaneInitialized", "Initialized"})
 
+_FRACTION = re.compile(r"\.\d+")
 _CORE_GROUPS = (names.CORE_GROUP, names.CONTROL_PLANE_GROUP)
 
 
@@ -231,10 +233,13 @@ def instant(text: object) -> datetime.datetime | None:
     if not isinstance(text, str):
         return None
     try:
-        parsed = datetime.datetime.fromisoformat(text)
+        # Python 3.10 takes neither a Z nor nanoseconds.
+        zone = "+00:00" if text.endswith("Z") else ""
+        whole = _FRACTION.sub(lambda found: f"{found[0]:0<7.7}", text.removesuffix("Z"))
+        parsed = datetime.datetime.fromisoformat(whole + zone)
     except ValueError:
         return None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.timezone.utc)
 
 
 def tells_of_failure(event: Json) -> bool:

@@ -14,8 +14,10 @@ from magnum.drivers.k8s_capi_helm.model.observed import Json
 from magnum.drivers.k8s_capi_helm.model.request import ClusterRequest, NodeGroupRequest
 
 
-class Verb(enum.StrEnum):
+class Verb(str, enum.Enum):
     """What a person asked Magnum to do; each has its entitlement in change.py or upgrade.py."""
+
+    __str__ = str.__str__
 
     CREATE = "create"
     RESIZE = "resize"

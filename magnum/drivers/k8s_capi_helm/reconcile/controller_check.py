@@ -201,7 +201,9 @@ class _Shown:
         """What they show now, at least; None before anything was read."""
         offsets = [offset for offset in (self._ahead, self._before) if offset is not None]
         return (
-            datetime.datetime.fromtimestamp(max(offsets) + now, datetime.UTC) if offsets else None
+            datetime.datetime.fromtimestamp(max(offsets) + now, datetime.timezone.utc)
+            if offsets
+            else None
         )
 
 

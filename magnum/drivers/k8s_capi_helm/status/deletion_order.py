@@ -28,8 +28,10 @@ _UNINSTALLING = "waiting: the Helm release is being uninstalled"
 _DELETING_SECRETS = "waiting: deletion of the Secrets and the application credential"
 
 
-class DeletionAction(enum.StrEnum):
+class DeletionAction(str, enum.Enum):
     """What to do next."""
+
+    __str__ = str.__str__
 
     DELETE_CLUSTER = "delete the Cluster object"
     UNINSTALL = "uninstall the release"

@@ -14,7 +14,7 @@ import re
 
 #: A text (it can be cut off nowhere), a brace or other mark, or a word such as ``null`` or ``1e3``.
 _TOKEN = re.compile(
-    r'\s*+(?:(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")|(?P<mark>[{}\[\]:,])|(?P<word>[-+.\w]++))',
+    r'\s*(?:(?P<text>"[^"\\]*(?:\\.[^"\\]*)*")|(?P<mark>[{}\[\]:,])|(?P<word>[-+.\w]+))',
     re.DOTALL,
 )
 #: The keys of a sentence, best first: Nova, Neutron, Cinder, Keystone; Octavia.

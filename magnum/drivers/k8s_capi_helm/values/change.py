@@ -28,7 +28,7 @@ from magnum.drivers.k8s_capi_helm.values import nodegroups
 BOUNDS = ("min_node_count", "max_node_count")
 
 #: Start of operations that are read off the rows, where nobody knows when they were asked for.
-_UNKNOWN_START = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+_UNKNOWN_START = datetime.datetime.min.replace(tzinfo=datetime.timezone.utc)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -16,8 +16,10 @@ CLUSTER = "charts/openstack-cluster"
 ADDONS = "charts/cluster-addons"
 
 
-class Suite(enum.StrEnum):
+class Suite(str, enum.Enum):  # noqa: UP042 (unit tests on Python 3.10 read it)
     """Where the tests are, cheapest first; the value is their package below magnum.tests."""
+
+    __str__ = str.__str__
 
     UNIT = "unit.drivers.k8s_capi_helm"
     CHARTS = "functional.k8s_capi_helm.charts"
@@ -1183,6 +1185,51 @@ _BOUNDS = (
         "        return _DURATIONS[0]\n\n",
         Suite.UNIT,
         ("test_unchanged_passes",),
+    ),
+    Mutant(
+        "lease-version-ignored",
+        "record and release are used again although another conductor has written the Lease",
+        f"{DRIVER}/reconcile/evaluation_cache.py",
+        "(found.record.version != version)",
+        "False",
+        Suite.UNIT,
+        ("test_unchanged_passes",),
+    ),
+    Mutant(
+        "stale-first-snapshot",
+        "a first snapshot is recorded although the Lease has changed since it was judged",
+        f"{DRIVER}/handlers/record_verdict.py",
+        "            same_version=evaluation.is_cached,\n",
+        "            same_version=False,\n",
+        Suite.UNIT,
+        ("test_unchanged_passes",),
+    ),
+    Mutant(
+        "verdict-over-requests",
+        "a verdict ends operations although a request has been recorded meanwhile",
+        f"{DRIVER}/lease/pending_operations.py",
+        "    if not is_same or record.operations != expected.operations:\n",
+        "    if not is_same:\n",
+        Suite.UNIT,
+        ("test_release_lease",),
+    ),
+    Mutant(
+        "charts-of-two-deletions",
+        "two deletions at once leave the copy of their chart",
+        f"{DRIVER}/reconcile/deletion.py",
+        "    if step.action is DeletionAction.DONE:\n",
+        "    if False:\n",
+        Suite.UNIT,
+        ("test_delete_ends",),
+    ),
+    Mutant(
+        "pipe-of-eventlet",
+        "a child's pipe that is full makes its parent wait under eventlet, whatever the time",
+        f"{DRIVER}/helm/process.py",
+        "            written: int | None = raw.write(self._rest[:_CHUNK])\n",
+        "            written: int | None = os.write(raw.fileno(), self._rest[:_CHUNK])\n",
+        Suite.UNIT,
+        ("test_eventlet",),
     ),
     Mutant(
         "never-created",

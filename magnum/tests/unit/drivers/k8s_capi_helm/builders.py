@@ -14,7 +14,7 @@ from magnum.drivers.k8s_capi_helm import model
 from magnum.drivers.k8s_capi_helm.model import names
 
 Json = dict[str, Any]
-NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
+NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.timezone.utc)
 RELEASE = "demo-abcdefghijkl"
 NAMESPACE = "magnum-p1"
 VERSION = "1.34.4"

@@ -219,7 +219,9 @@ class CrashCase(driver_case.DriverCase):
 
     # Time -----------------------------------------------------------------------------------------
     def wall_clock(self) -> datetime.datetime:
-        return datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=self.minutes)
+        return datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(
+            minutes=self.minutes
+        )
 
     def step(self) -> None:
         """Everybody does what they do all the time, once."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import functools
+import importlib.util
 import json
 import logging
 import pathlib
@@ -58,6 +59,9 @@ def _charts() -> pathlib.Path:
     return pathlib.Path(_kept().name)
 
 
+_TRUSTS = "magnum.conductor.handlers.common.trust_manager"
+
+
 class DriverCase(base.DbTestCase):
     """Base of the driver's tests."""
 
@@ -84,6 +88,10 @@ class DriverCase(base.DbTestCase):
         of_magnum = f"{magnum_driver.__name__}.Driver"
         for name in ("get_driver_for_cluster", "get_driver"):
             self.useFixture(fixtures.MonkeyPatch(f"{of_magnum}.{name}", lambda *args: self.driver))
+        if importlib.util.find_spec(_TRUSTS):
+            # Until Magnum 22 the conductor itself asks Keystone for a trust for each cluster.
+            for name in ("create_trustee_and_trust", "delete_trustee_and_trust"):
+                self.useFixture(fixtures.MonkeyPatch(f"{_TRUSTS}.{name}", lambda *args: None))
         self.config(group="x509", rsa_key_size=1024)
         self.config(group="certificates", cert_manager_type="x509keypair")
         self.config(group="capi_helm", lock_wait=0)
@@ -123,7 +131,7 @@ class DriverCase(base.DbTestCase):
 
     def wall_clock(self) -> datetime.datetime:
         """What the clock of the driver shows."""
-        return self.fixed_time or datetime.datetime.now(datetime.UTC)
+        return self.fixed_time or datetime.datetime.now(datetime.timezone.utc)
 
     def _template(self, **changes: Any) -> Any:
         fields = {
@@ -266,7 +274,9 @@ class DriverCase(base.DbTestCase):
 
     def after(self, minutes: float) -> None:
         """Let time pass for the driver."""
-        self.stand_still(datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes))
+        self.stand_still(
+            datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=minutes)
+        )
 
     def stand_still(self, now: datetime.datetime) -> None:
         """Let the clock of the driver show this time from now on."""
@@ -336,7 +346,7 @@ class DriverCase(base.DbTestCase):
     def make_late(self) -> None:
         """Write the pending operation's times into the past, as if it had begun long ago."""
         text = json.dumps(self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE)))
-        year = datetime.datetime.now(datetime.UTC).year
+        year = datetime.datetime.now(datetime.timezone.utc).year
         self.kube.put(names.LEASE, json.loads(text.replace(f"{year}-", "2020-")))
 
     def forget_resolved(self) -> None:

@@ -259,4 +259,4 @@ def lines(path: pathlib.Path) -> Iterator[Json]:
 def moment(line: Json) -> datetime.datetime:
     """When a line arrived, aware."""
     parsed = datetime.datetime.fromisoformat(line["ts"])
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.timezone.utc)

@@ -30,11 +30,11 @@ import fixtures
 from oslo_utils import fixture as time_fixture
 
 from magnum import objects
-from magnum.conductor.handlers import credential_conductor
 from magnum.drivers.k8s_capi_helm.helm import recovery
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_conductor
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm
 
 Json = dict[str, Any]

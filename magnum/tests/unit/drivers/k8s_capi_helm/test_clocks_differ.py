@@ -21,7 +21,7 @@ class TestClocks(DriverCase):
 
     def at(self, minutes: float, call: Callable[[], Any]) -> None:
         """Do something on another host, whose clock is so much ahead."""
-        now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes)
+        now = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=minutes)
         here = self.ports
         self.ports = dataclasses.replace(here, first_seen=self.seen_elsewhere)
         self.fixed_time = now

@@ -50,7 +50,7 @@ class TestCrossing(driver_case.DriverCase):
         for name in (names.lease(RELEASE), names.credential_secret(RELEASE)):
             self.kube.remove(names.LEASE if "magnum" in name else names.SECRET, NAMESPACE, name)
         cluster = self.cluster()
-        cluster.created_at = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+        cluster.created_at = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
         self.driver.update_cluster_status(self.context, cluster)
         self.assertEqual("CREATE_FAILED", self.cluster().status)
         self.assertIn("proves", self.cluster().status_reason)
@@ -207,7 +207,7 @@ class TestOperatorsRepairs(driver_case.DriverCase):
         self.status_task()
         [operation] = self.ports.leases.read(NAMESPACE, RELEASE).operations
         self.assertIsNotNone(operation.deadline)
-        year = datetime.datetime.now(datetime.UTC).year
+        year = datetime.datetime.now(datetime.timezone.utc).year
         text = json.dumps(self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE)))
         self.kube.put(names.LEASE, json.loads(text.replace(f"{year}-", "2020-")))
         self.status_task()

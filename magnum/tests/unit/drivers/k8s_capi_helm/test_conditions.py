@@ -104,7 +104,7 @@ class ReadingTest(testtools.TestCase):
             self.assertFalse(conditions.generation_seen({**one, **change}), change)
 
     def test_instants(self):
-        wanted = datetime.datetime(2026, 11, 21, 7, 39, 14, tzinfo=datetime.UTC)
+        wanted = datetime.datetime(2026, 11, 21, 7, 39, 14, tzinfo=datetime.timezone.utc)
         self.assertEqual(wanted, conditions.instant("2026-11-21T07:39:14Z"))
         self.assertEqual(wanted, conditions.instant("2026-11-21T07:39:14"))
         for text in (None, "", "yesterday", 7):

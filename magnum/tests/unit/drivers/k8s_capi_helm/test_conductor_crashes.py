@@ -20,16 +20,17 @@ from typing import Any
 import fixtures
 
 from magnum import objects
-from magnum.conductor.handlers import ca_conductor, cluster_conductor, credential_conductor
+from magnum.conductor.handlers import ca_conductor, cluster_conductor
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import provision
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects import node_metadata, reader
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names, secrets, Verb
 from magnum.drivers.k8s_capi_helm.reconcile import install
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.values import upgrade
 from magnum.tests.unit.drivers.k8s_capi_helm import conductor_crash
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_conductor
 from magnum.tests.unit.drivers.k8s_capi_helm.test_random_requests import _plain
 
 #: Rounds of periodic tasks after which everything has to be settled, and minutes of each.
@@ -177,7 +178,11 @@ class Case(conductor_crash.CrashCase):
             found += [cluster.cluster_template_id, cluster.user_id, cluster.status[:6] == "DELETE"]
             for row in sorted(cluster.nodegroups, key=lambda row: row.name):
                 found += [row.name, row.node_count, row.min_node_count, row.max_node_count]
-                found += [row.node_labels or {}, row.node_taints or [], row.status[:6] == "DELETE"]
+                found += [
+                    node_metadata.node_labels(row),
+                    node_metadata.node_taints(row),
+                    row.status[:6] == "DELETE",
+                ]
         return found
 
     def is_gone(self) -> bool:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from magnum.common import exception
-from magnum.conductor.handlers import credential_conductor
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_conductor
 
 _LEASE = 60
 

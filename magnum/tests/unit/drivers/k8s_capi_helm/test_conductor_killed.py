@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.model import names, RetiredCredential
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 
 FIRST = f"id-magnum-{RELEASE}"
-LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
 BAD = {"team": "bad"}
 LEASE_SECONDS = 60
 

@@ -23,6 +23,8 @@ from magnum.tests.unit.db import base
 CONF = magnum.conf.CONF
 URL = os.environ.get("K8S_CAPI_HELM_DATABASE", "")
 _VERSION = "alembic_version"
+#: Of SQLite itself.
+_SEQUENCE = "sqlite_sequence"
 
 
 def use() -> None:
@@ -36,11 +38,43 @@ def on_mariadb(test: Any) -> Any:
     return unittest.skipUnless(URL, "needs MariaDB: tox -e mariadb")(test)
 
 
-class MariaDB(fixtures.Fixture):
+class Rows:
+    """Photographs of all rows, of tests that go back to a moment."""
+
+    _tables: list[str]
+
+    def photograph(self) -> bytes:
+        """All rows of all tables."""
+        with enginefacade.writer.get_engine().connect() as connection:
+            rows = {
+                table: [dict(row) for row in self._rows(connection, table)]
+                for table in self._tables
+            }
+        return pickle.dumps(rows)
+
+    def restore(self, picture: bytes) -> None:
+        """Have these rows and no others."""
+        with enginefacade.writer.get_engine().begin() as connection:
+            for table, rows in pickle.loads(picture).items():  # noqa: S301 - our own
+                connection.exec_driver_sql(f"DELETE FROM `{table}`")  # noqa: S608
+                for row in rows:
+                    fields = ", ".join(f"`{key}`" for key in row)
+                    values = ", ".join(f":{key}" for key in row)
+                    text = f"INSERT INTO `{table}` ({fields}) VALUES ({values})"  # noqa: S608
+                    connection.execute(sqlalchemy.text(text), row)
+
+    @staticmethod
+    def _rows(connection: Any, table: str) -> Any:
+        return connection.exec_driver_sql(
+            f"SELECT * FROM `{table}` ORDER BY id"  # noqa: S608 - our own names
+        ).mappings()
+
+
+class MariaDB(Rows, fixtures.Fixture):
     """Empty tables of Magnum for one test."""
 
     def __init__(self, url: str) -> None:
-        super().__init__()
+        fixtures.Fixture.__init__(self)
         whole = sqlalchemy.make_url(url)
         self._template = whole.database
         self.url = whole.set(database=f"{whole.database}_{os.getpid()}")
@@ -71,48 +105,28 @@ class MariaDB(fixtures.Fixture):
                 )
         engine.dispose()
 
-    # Photographs, of tests that go back to a moment -----------------------------------------------
-    def photograph(self) -> bytes:
-        """All rows of all tables."""
-        with enginefacade.writer.get_engine().connect() as connection:
-            rows = {
-                table: [dict(row) for row in self._rows(connection, table)]
-                for table in self._tables
-            }
-        return pickle.dumps(rows)
 
-    def restore(self, picture: bytes) -> None:
-        """Have these rows and no others."""
-        with enginefacade.writer.get_engine().begin() as connection:
-            for table, rows in pickle.loads(picture).items():  # noqa: S301 - our own
-                connection.exec_driver_sql(f"DELETE FROM `{table}`")  # noqa: S608
-                for row in rows:
-                    fields = ", ".join(f"`{key}`" for key in row)
-                    values = ", ".join(f":{key}" for key in row)
-                    text = f"INSERT INTO `{table}` ({fields}) VALUES ({values})"  # noqa: S608
-                    connection.execute(sqlalchemy.text(text), row)
-
-    @staticmethod
-    def _rows(connection: Any, table: str) -> Any:
-        return connection.exec_driver_sql(
-            f"SELECT * FROM `{table}` ORDER BY id"  # noqa: S608 - our own names
-        ).mappings()
-
-
-class SQLite:
+class SQLite(Rows):
     """The one in memory, for the same."""
 
     def __init__(self) -> None:
         with enginefacade.writer.get_engine().connect() as connection:
             self._connection = connection.connection.dbapi_connection
+        listed = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        self._tables = sorted(name for (name,) in listed if name not in (_VERSION, _SEQUENCE))
 
     def photograph(self) -> bytes:
-        """The whole file."""
+        """The whole file; of rows where Python (before 3.11) cannot write it."""
+        if not hasattr(self._connection, "serialize"):
+            return super().photograph()
         return bytes(self._connection.serialize())
 
     def restore(self, picture: bytes) -> None:
         """Have that file."""
-        self._connection.deserialize(picture)
+        if not hasattr(self._connection, "deserialize"):
+            super().restore(picture)
+        else:
+            self._connection.deserialize(picture)
 
 
 def current() -> Any:

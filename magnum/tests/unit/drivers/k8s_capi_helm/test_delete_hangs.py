@@ -320,7 +320,7 @@ class TestServicesOfTheCluster(Case):
             spec={"managedSubnets": [{"cidr": "10.0.0.0/24"}]},
             status={"network": {"id": "net-7"}},
         )
-        now = datetime.datetime.now(datetime.UTC)
+        now = datetime.datetime.now(datetime.timezone.utc)
         words = "very long " * 50
         told = builders.event("OpenStackCluster", RELEASE, "Faileddeletesubnet", words, now)
         self.kube.put(names.EVENT, told)

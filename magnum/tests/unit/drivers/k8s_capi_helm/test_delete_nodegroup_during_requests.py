@@ -384,7 +384,7 @@ class TestOlderVersions(DriverCase):
 
 
 def _operation(verb: Verb, row: str = "") -> Operation:
-    at = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     return Operation(
         id=f"{verb}-1", verb=verb, started_at=at, groups=("default-worker",), nodegroup_uuid=row
     )

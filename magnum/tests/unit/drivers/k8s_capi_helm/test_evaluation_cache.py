@@ -128,7 +128,7 @@ class TestRows(DriverCase):
             ("status", "UPDATE_IN_PROGRESS"),
             ("status_reason", "another"),
             ("labels", {"a": "b"}),
-            ("updated_at", datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)),
+            ("updated_at", datetime.datetime(2030, 1, 1, tzinfo=datetime.timezone.utc)),
             ("health_status", "UNHEALTHY"),
         ):
             changed = self.cluster()

@@ -9,7 +9,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm.reconcile.caches import CLOCKS_DIFFER, FirstSeen
 
-NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.UTC)
+NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc)
 MINUTE = datetime.timedelta(minutes=1)
 
 

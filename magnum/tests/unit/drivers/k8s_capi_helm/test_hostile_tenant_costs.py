@@ -175,7 +175,7 @@ class HostileCase(DriverCase):
 
     def events(self, hostile: bool) -> None:
         text = self.long if hostile else "no valid host"
-        now = datetime.datetime.now(datetime.UTC)
+        now = datetime.datetime.now(datetime.timezone.utc)
         for number in range(200):
             name = f"{RELEASE}-group-0-{number}"
             one = builders.event("OpenStackServer", name, "FailedCreateServer", text, now)

@@ -117,7 +117,7 @@ class TestClocks(LawCase):
 
     def test_every_reader_is_seen(self) -> None:
         for text in (
-            "import datetime\nx = datetime.datetime.now(datetime.UTC)",
+            "import datetime\nx = datetime.datetime.now(datetime.timezone.utc)",
             "import datetime as d\nx = d.datetime.utcnow()",
             "from datetime import datetime\nx = datetime.now()",
             "import datetime\nx = datetime.date.today()",

@@ -29,7 +29,7 @@ def write_identity(path: pathlib.Path) -> pathlib.Path:
     """A key and the certificate of a server on loopback that signed itself, in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, path.stem)])
-    now = datetime.datetime.now(datetime.UTC)
+    now = datetime.datetime.now(datetime.timezone.utc)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -27,7 +27,7 @@ class TestFull(DriverCase):
 
     def fill(self) -> None:
         """The Lease is as full as an older version of the driver left it."""
-        now = datetime.datetime.now(datetime.UTC)
+        now = datetime.datetime.now(datetime.timezone.utc)
         found = self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE))
         one = Operation("resize-00001000", Verb.RESIZE, now, ("w-1000",), now + 60 * MINUTE)
         size = len(json.dumps(codec.entry(one))) + 2

@@ -26,7 +26,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 
-NOW = datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.UTC)
+NOW = datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.timezone.utc)
 
 
 def config(**capi_helm):

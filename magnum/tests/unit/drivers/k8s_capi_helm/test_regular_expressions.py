@@ -13,8 +13,7 @@ import importlib
 import importlib.util
 import pkgutil
 import re
-import re._constants as codes
-import re._parser as parser
+import sys
 from typing import Any
 
 import testtools
@@ -25,7 +24,12 @@ from magnum.drivers.k8s_capi_helm.helm import failures
 from magnum.drivers.k8s_capi_helm.status import public_text
 from magnum.tests.unit.drivers.k8s_capi_helm.call_counts import calls
 
-_POSSESSIVE = (codes.POSSESSIVE_REPEAT,)
+# The parser of expressions, under the name that it has had until Python 3.10, too.
+_IS_OLD = sys.version_info < (3, 11)
+codes = importlib.import_module("sre_constants" if _IS_OLD else "re._constants")
+parser = importlib.import_module("sre_parse" if _IS_OLD else "re._parser")
+
+_POSSESSIVE = () if _IS_OLD else (codes.POSSESSIVE_REPEAT,)
 _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, *_POSSESSIVE)
 #: Repetitions of repetitions of which each round begins with a character that no other part has, so
 #: that a text can be taken apart in one way only; with a text that nearly fits, of any length.
@@ -36,6 +40,7 @@ SEPARATED = {
     "labels.network_types._PREFIX": "a/a.a_a--a",
     "labels.types._REPOSITORY": "/a.a:a",
     "reconcile.autoscaler_deployment._NAME": "a.a:1/a-a/a",
+    "status.json_sentence._TOKEN": '"a\\a\\a',
     "status.controller_leases._TOLD": "controllers a, a.a, ",
 }
 #: Their expressions overlap on purpose, and read no more than some thousand characters, see below.

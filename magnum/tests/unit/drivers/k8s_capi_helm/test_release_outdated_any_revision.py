@@ -19,6 +19,7 @@ from typing import Any
 from magnum import objects
 from magnum.conductor.handlers import cluster_conductor
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.magnum_objects import node_metadata
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.tests.unit.drivers.k8s_capi_helm import conductor_crash
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
@@ -192,7 +193,12 @@ class TestSnapshots(Case):
     def wanted(self) -> dict[str, Any]:
         """What the rows of nodegroups ask for."""
         return {
-            row.name: (row.node_count, row.node_labels, row.image_id, dict(row.labels or {}))
+            row.name: (
+                row.node_count,
+                node_metadata.node_labels(row),
+                row.image_id,
+                dict(row.labels or {}),
+            )
             for row in self.cluster().nodegroups
         }
 

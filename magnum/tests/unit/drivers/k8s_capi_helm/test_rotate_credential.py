@@ -12,10 +12,10 @@ import yaml
 from magnum import objects
 from magnum.common import context as magnum_context
 from magnum.common import exception
-from magnum.conductor.handlers import credential_conductor
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_conductor
 
 FIRST = f"id-magnum-{RELEASE}"
 INSIDE = f"{FIRST}-addons"

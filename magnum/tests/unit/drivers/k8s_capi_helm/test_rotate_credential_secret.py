@@ -8,10 +8,10 @@ import itertools
 from typing import Any
 
 from magnum.common import exception
-from magnum.conductor.handlers import credential_conductor
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, ownership
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_conductor
 
 USUAL = names.credential_secret(RELEASE)
 #: What magnum-capi-helm calls the Secret of a release with two hyphens in a row.

@@ -18,7 +18,7 @@ import uuid
 import fixtures
 from testtools import content
 
-from magnum.conductor.handlers import cluster_conductor, credential_conductor
+from magnum.conductor.handlers import cluster_conductor
 from magnum.drivers.k8s_capi_helm import deadline, lease
 from magnum.drivers.k8s_capi_helm.handlers import pending_operation
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
@@ -27,6 +27,7 @@ from magnum.drivers.k8s_capi_helm.model import LiveRelease, names, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case, fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.api_server import FakeApiServer
+from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_conductor
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server
 
 LIMIT = 8

@@ -18,7 +18,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm.builders import NOW
 KEY = "addons.stackhpc.com/handle_addon_updated"
 HANDLED = "addons.stackhpc.com/last-handled-configuration"
 #: A clock that is of another day than those of the management cluster and of the conductor.
-PROVIDER = datetime.datetime(2024, 2, 29, 23, 50, tzinfo=datetime.UTC)
+PROVIDER = datetime.datetime(2024, 2, 29, 23, 50, tzinfo=datetime.timezone.utc)
 YAML = (
     "mapping values are not allowed here\n"
     '  in "<unicode string>", line 1, column 331:\n'

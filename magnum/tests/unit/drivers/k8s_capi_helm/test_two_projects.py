@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import testtools
 
 from magnum import objects
-from magnum.conductor.handlers import credential_conductor
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case, two_projects
+from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_conductor
 from magnum.tests.unit.drivers.k8s_capi_helm.two_projects import FIRST, SECOND, Tenant
 
 #: Sequences in a run; ``tox -e hostile`` asks for more.

@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCh
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.test_status_task_with_watches import WatchingWorld
 
-NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone.utc)
 CAPI = "capi-system/controller-leader-election-capi"
 
 

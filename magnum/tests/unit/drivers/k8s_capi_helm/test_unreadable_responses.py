@@ -24,7 +24,6 @@ from typing import Any
 import fixtures
 
 from magnum import objects
-from magnum.conductor.handlers import credential_conductor
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, Services
 from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
@@ -34,6 +33,7 @@ from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
 from magnum.tests.unit.drivers.k8s_capi_helm import conductor_crash, failing_responses, fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.api_server import FakeApiServer
+from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_conductor
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm, http_server
 
 #: How many cells of each scene, by lot, or "all" of them; and the one to be looked into.

@@ -17,7 +17,7 @@ from magnum.drivers.k8s_capi_helm.values import upgrade, version_skew
 from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 from magnum.drivers.k8s_capi_helm.values.upgrade_nodegroups import waiting_for_control_plane
 
-START = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
+START = datetime.datetime(2026, 11, 21, tzinfo=datetime.timezone.utc)
 TEXTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))
 TREES = st.recursive(
     st.integers(0, 3),

@@ -316,6 +316,9 @@ class FakeApis(requests.adapters.BaseAdapter):
             return 201, {"floatingip": made}
         if kind in ("networks", "subnets", "rbac-policies"):
             listed = getattr(self._things(), f"listed_{kind.partition('-')[0]}")
+            if obj_id := rest.partition("/")[2]:
+                found = [one for one in listed(_viewer(request), {}) if one["id"] == obj_id]
+                return (200, {kind[:-1]: found[0]}) if found else _missing(rest)
             return 200, {kind.replace("-", "_"): listed(_viewer(request), query)}
         found = getattr(self, kind.replace("-", "_"))
         keys = ("id", "name", "floating_ip_address", "project_id", "description", "device_id")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, MutableSequence
 import types
 from typing import Any
 
+from openstack import exceptions
 from openstack import exceptions as sdk_exceptions
 from openstack.block_storage.v3 import type as volume_type
 from openstack.compute.v2 import flavor
@@ -65,6 +66,8 @@ class FakeCatalogue:
         return types.SimpleNamespace(
             networks=lambda **query: self._listed("networks", network.Network, query),
             subnets=lambda **query: self._listed("subnets", subnet.Subnet, query),
+            get_network=lambda one: self._one("networks", network.Network, one),
+            get_subnet=lambda one: self._one("subnets", subnet.Subnet, one),
             rbac_policies=lambda **query: self._listed("rbac", rbac_policy.RBACPolicy, query),
             ips=self._addresses,
         )
@@ -120,6 +123,12 @@ class FakeCatalogue:
         if name not in self._keypairs:
             raise sdk_exceptions.NotFoundException("no such keypair", http_status=404)
         return types.SimpleNamespace(name=name)
+
+    def _one(self, kind: str, resource: Any, obj_id: str) -> Any:
+        """Network or subnet with an id, as the person sees it."""
+        for found in self._listed(kind, resource, {"id": obj_id}):
+            return found
+        raise exceptions.NotFoundException(f"No {kind} {obj_id}")
 
     def _listed(self, kind: str, resource: Any, query: dict[str, Any]) -> Iterator[Any]:
         self._ask(f"{kind} {query}")

@@ -11,7 +11,7 @@ import uuid
 from magnum.drivers.k8s_capi_helm.model import Json, names, StaleController
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 
-NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.UTC)
+NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.timezone.utc)
 PATIENCE = datetime.timedelta(minutes=3)
 
 

@@ -20,7 +20,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClien
 
 RELEASE = "demo-abcdefghijkl"
 DURATION = 60
-START = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
+START = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.timezone.utc)
 
 
 class Clock:
