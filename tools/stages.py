@@ -31,6 +31,9 @@ SANDBOX_PYTHON = ROOT / ".tox" / "sandbox" / "bin" / "python"
 BUILD = "build"
 TAIL = 40
 
+#: Releases of Magnum, besides the newest one, on which the unit tests run, and the Python for each.
+RELEASES = {20: "3.10", 21: "3.11", 22: "3.12"}
+
 #: Stands in the environment of everything that a stage starts, daemons too.
 MARK = "K8S_CAPI_HELM_STAGE"
 
@@ -94,6 +97,8 @@ STAGES = {
         Stage("releasenotes", "releasenotes", 10),
         Stage("packaging", "packaging", 15, counts=True),
         Stage("unit", "py3", 40, counts=True),
+        *(Stage(f"magnum-{n}", f"magnum-{n}-core", 15, counts=True) for n in RELEASES),
+        Stage("releases", ",".join(f"magnum-{n}" for n in RELEASES), 60, counts=True),
         Stage("crashes", "crashes", 60, live=True),
         Stage("hostile", "hostile", 120, live=True),
         Stage("mariadb-core", "mariadb-core", 15, counts=True, sandbox=True, may_skip=True),
@@ -131,7 +136,9 @@ STAGES = {
     )
 }
 TEST = (
-    *("pep8", "mypy", "docs", "releasenotes", "packaging", "unit", "mariadb-core"),
+    *("pep8", "mypy", "docs", "releasenotes", "packaging", "unit"),
+    *(f"magnum-{n}" for n in RELEASES),
+    "mariadb-core",
     *("sandbox", "charts", "envtest", "functional-core"),
 )
 
@@ -243,7 +250,30 @@ def environment(ours: Mapping[str, str]) -> dict[str, str]:
     found["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{found.get('PATH', os.defpath)}"
     found.update(NO_COLOR="1", TERM="dumb", PIP_NO_INPUT="1", PYTHONUNBUFFERED="1")
     found.pop("TOX_ENV_DIR", None)
+    for release, version in RELEASES.items():
+        if python := interpreter(version, ours):
+            found.setdefault(f"MAGNUM_{release}_PYTHON", python)
     return found
+
+
+def interpreter(version: str, ours: Mapping[str, str]) -> str | None:
+    """The path of a version of Python: one of pyenv's, or in ``PATH``; None without one.
+
+    What pyenv has put into ``PATH`` under its name runs only where pyenv is told to.
+    """
+    roots = Path(ours.get("PYENV_ROOT", "")).glob(f"versions/{version}.*/bin/python{version}")
+    for path in (
+        *sorted(roots, reverse=True),
+        shutil.which(f"python{version}", path=ours.get("PATH")),
+    ):
+        if (
+            path is not None
+            and not subprocess.run(
+                [str(path), "-c", ""], capture_output=True, check=False, timeout=60
+            ).returncode
+        ):
+            return str(path)
+    return None
 
 
 def mebibytes(path: Path) -> int:
