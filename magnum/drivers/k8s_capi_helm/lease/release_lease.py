@@ -164,7 +164,7 @@ class ReleaseLeases:
         """
 
         def change(lease: Json) -> None:
-            pending_operations.require_unchanged(lease, expected, same_version=same_version)
+            pending_operations.require_unchanged(lease, expected, ids, same_version=same_version)
             codec.set_fields(lease, fields)
             pending_operations.finish(lease, ids)
 

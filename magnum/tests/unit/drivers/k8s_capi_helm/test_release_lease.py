@@ -54,6 +54,20 @@ class TestUnconfirmed(release_lease.OperationsSuite, testtools.TestCase):
         record = one.add(namespace, release_lease.RELEASE, release_lease.operation("a"))
         self.assertEqual((release_lease.operation("a"),), record.operations)
 
+    def test_what_a_verdict_leaves_is_written_once(self) -> None:
+        one, namespace = self.opened()
+        judged = one.add(namespace, release_lease.RELEASE, release_lease.operation("a"))
+        self.lose_the_answer(arrives=True)
+        record = one.record_verdict(
+            namespace,
+            release_lease.RELEASE,
+            judged,
+            ids=frozenset({"a"}),
+            same_version=False,
+            ready_fingerprint="f",
+        )
+        self.assertEqual(((), "f"), (record.operations, record.ready_fingerprint))
+
     def test_what_has_not_is_not(self) -> None:
         one, namespace = self.opened()
         self.lose_the_answer(arrives=False)
