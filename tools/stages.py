@@ -261,19 +261,21 @@ def interpreter(version: str, ours: Mapping[str, str]) -> str | None:
 
     What pyenv has put into ``PATH`` under its name runs only where pyenv is told to.
     """
-    roots = Path(ours.get("PYENV_ROOT", "")).glob(f"versions/{version}.*/bin/python{version}")
-    for path in (
-        *sorted(roots, reverse=True),
-        shutil.which(f"python{version}", path=ours.get("PATH")),
-    ):
-        if (
-            path is not None
-            and not subprocess.run(
-                [str(path), "-c", ""], capture_output=True, check=False, timeout=60
-            ).returncode
-        ):
-            return str(path)
-    return None
+    root = ours.get("PYENV_ROOT")
+    found = Path(root).glob(f"versions/{version}.*/bin/python{version}") if root else ()
+    paths = [str(path) for path in sorted(found, reverse=True)]
+    if in_path := shutil.which(f"python{version}", path=ours.get("PATH")):
+        paths.append(in_path)
+    return next(filter(_runs, paths), None)
+
+
+def _runs(python: str) -> bool:
+    """Whether an interpreter can be started."""
+    try:
+        subprocess.run([python, "-c", ""], capture_output=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return True
 
 
 def mebibytes(path: Path) -> int:

@@ -52,6 +52,41 @@ def alive(pid: int) -> bool:
     return False
 
 
+class TestInterpreter(unittest.TestCase):
+    """The Python of a release of Magnum."""
+
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = Path(directory.name)
+        self.ours = {"PYENV_ROOT": str(self.root / "pyenv"), "PATH": str(self.root / "bin")}
+
+    def interpreter(self, path: str, script: str = "#!/bin/sh\nexit 0\n") -> str:
+        program = self.root / path
+        program.parent.mkdir(parents=True)
+        program.write_text(script)
+        program.chmod(0o755)
+        return str(program)
+
+    def test_none(self) -> None:
+        self.assertIsNone(stages.interpreter("3.10", self.ours))
+        self.assertIsNone(stages.interpreter("3.10", {}))
+
+    def test_one_in_path(self) -> None:
+        found = self.interpreter("bin/python3.10")
+        self.assertEqual(found, stages.interpreter("3.10", self.ours))
+
+    def test_pyenvs_own_before_its_name_in_path(self) -> None:
+        self.interpreter("bin/python3.10", "#!/bin/sh\necho not chosen; exit 127\n")
+        found = self.interpreter("pyenv/versions/3.10.13/bin/python3.10")
+        self.assertEqual(found, stages.interpreter("3.10", self.ours))
+
+    def test_what_cannot_be_started_is_none(self) -> None:
+        self.interpreter("pyenv/versions/3.10.13/bin/python3.10", "no program\n")
+        self.interpreter("bin/python3.10", "#!/bin/sh\nexit 127\n")
+        self.assertIsNone(stages.interpreter("3.10", self.ours))
+
+
 class TestTally(unittest.TestCase):
     """(output, exit status, does it run tests) -> passed, failed, skipped."""
 
