@@ -34,7 +34,7 @@ def read(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
 
 
 def lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """The lines of a body that goes on, without empty ones.
+    """The lines of the body of a watch as they come, without empty ones.
 
     :raises urllib3.exceptions.HTTPError: the connection broke, or the last line did not end.
     """
@@ -56,5 +56,7 @@ def _read_some(response: Any) -> bytes:
         return piece
     with response._error_catcher():
         piece = response._fp.read1(_CHUNK)
+        if not piece and response._fp.length:
+            raise urllib3.exceptions.ProtocolError(f"{response._fp.length} bytes are missing")
     # At the end this gives the connection back to the pool.
     return piece or response.read()

@@ -41,7 +41,7 @@ _TOO_LATE = 0.05
 
 
 class _Untrusted(Exception):
-    """There was no trust in whoever is at the other end of the connection."""
+    """The TLS handshake failed: the certificate is not trusted, for example."""
 
 
 # The request did not leave this host.
@@ -224,6 +224,7 @@ class Transport:
                 headers={**api.default_headers, **headers, **_authorization(api.configuration)},
                 body=None if request.body is None else json.dumps(request.body),
                 timeout=urllib3.Timeout(connect=connect, read=read),
+                redirect=False,
                 preload_content=False,
             )
         except urllib3.exceptions.SSLError as error:

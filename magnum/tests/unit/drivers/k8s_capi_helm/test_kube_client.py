@@ -124,6 +124,26 @@ class TestAttempts(http_server.WireCase):
             self.assertIn("Lease 'one' in namespace 'n'", str(error))
             self.assertTrue(error.retryable)
 
+    def test_an_answer_that_is_cut_off_is_none(self) -> None:
+        """Of a 404 the rest would say whether the object or its kind is not there."""
+        self.answer((200, self.lease()))
+        self.kube.get(names.LEASE, "n", "one")
+        self.server.seen.clear()
+        self.server.missing = 20
+        self.answer((404, http_server.GONE))
+        error = self.assertRaises(
+            errors.ManagementUnreachable, self.kube.get, names.LEASE, "n", "one"
+        )
+        self.assertTrue(error.retryable)
+        self.assertEqual(3, len(self.sent()))
+
+    def test_a_redirect_is_not_followed(self) -> None:
+        """Who answers in place of the API server would get the token."""
+        self.server.location = f"{self.server.url}/elsewhere"
+        self.answer((302, b""))
+        self.assertRaises(errors.ManagementRefused, self.kube.get, names.LEASE, "n", "one")
+        self.assertEqual(["GET"], self.sent())
+
     def test_an_answer_that_is_not_json(self) -> None:
         self.answer((200, b"<html>a proxy</html>"))
         self.assertRaises(errors.ManagementUnreachable, self.kube.get, names.LEASE, "n", "one")

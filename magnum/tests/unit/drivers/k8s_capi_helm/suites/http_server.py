@@ -51,6 +51,10 @@ class Server:
         self.seen: list[Seen] = []
         self.connections = 0
         self.drops = 0.0
+        #: Bytes of each body that it announces and does not send.
+        self.missing = 0
+        #: Where each answer says that it is instead, "" for nowhere.
+        self.location = ""
         self.released = threading.Event()
         outer = self
 
@@ -82,8 +86,11 @@ class Server:
                 code, body = answer
                 content = body if isinstance(body, bytes) else json.dumps(body).encode()
                 self.send_response(code)
-                self.send_header("Content-Length", str(len(content)))
+                self.send_header("Content-Length", str(len(content) + outer.missing))
+                if outer.location:
+                    self.send_header("Location", outer.location)
                 self.end_headers()
+                self.close_connection = self.close_connection or bool(outer.missing)
                 pieces = [content[i : i + 1] for i in range(len(content))]
                 with contextlib.suppress(ConnectionError, ssl.SSLError):  # nobody waits any more
                     for piece in pieces if outer.drops else [content]:
