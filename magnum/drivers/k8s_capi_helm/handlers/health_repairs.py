@@ -96,6 +96,17 @@ def apply_first(case: Case) -> None:
             return
 
 
+def is_record_needed(case: Case) -> bool:
+    """Whether something is written that the record decides; a kept one is not enough then."""
+    record = case.evaluation.record
+    if record is not None and record.retired_credentials:
+        return True
+    repair = next((repair for repair in REPAIRS if repair.applies(case)), None)
+    if repair is None or repair.make is not _update_settled:
+        return repair is not None
+    return bool(record and record.operations)
+
+
 # A deletion that failed, or whose status a request has overwritten --------------------------------
 def _deletion_failed(case: Case) -> bool:
     return bool(case.cluster.status == Status.DELETE_FAILED)

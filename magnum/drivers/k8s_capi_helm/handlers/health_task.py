@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     observe,
     ownership,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Versions
 from magnum.objects import fields
@@ -74,12 +74,9 @@ def _repair_changed(
             known = check.snapshot
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-    outcome = observe.ApplyOutcome(snapshot=known)
-    evaluation = observe.evaluate_cluster(
-        run, cluster, nodegroups_observed, outcome, include_health=True
-    )
+    case = _evaluated(run, context, cluster, nodegroups_observed, known)
+    evaluation = case.evaluation
     try:
-        case = health_repairs.Case(run, context, cluster, nodegroups_observed, evaluation)
         health_repairs.apply_first(case)
     except errors.DriverError as error:
         # What was seen is true all the same; the next poll tries again.
@@ -88,6 +85,29 @@ def _repair_changed(
     if _is_shown(run, cluster, evaluation):
         evaluation.keep(run, cluster, versions)
     return _with_refusal(run, context, cluster, nodegroups_observed, evaluation)
+
+
+def _evaluated(
+    run: Reconciliation,
+    context: Any,
+    cluster: Any,
+    nodegroups_observed: list[Any],
+    known: ReleaseSnapshot | None,
+) -> health_repairs.Case:
+    """The cluster with its status and health, by a record of now where a repair needs one.
+
+    :param known: as this poll has found it; None to read it.
+    """
+    outcome = observe.ApplyOutcome(snapshot=known)
+    evaluation = observe.evaluate_cluster(
+        run, cluster, nodegroups_observed, outcome, include_health=True
+    )
+    case = health_repairs.Case(run, context, cluster, nodegroups_observed, evaluation)
+    if not (evaluation.is_cached and health_repairs.is_record_needed(case)):
+        return case
+    run.clients.evaluations.forget(cluster.stack_id)
+    evaluation = observe.evaluate_cluster(run, cluster, nodegroups_observed, include_health=True)
+    return dataclasses.replace(case, evaluation=evaluation)
 
 
 def _is_shown(run: Reconciliation, cluster: Any, evaluation: Evaluation) -> bool:

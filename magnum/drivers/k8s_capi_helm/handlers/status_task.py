@@ -149,10 +149,10 @@ def _outcome(
         check = evaluation_inputs.compare_snapshot(run, cluster, nodegroups_observed, record=record)
         if check is not None and check.verdict is not None:
             return None
-        if check is None:
-            known = evaluation_inputs.read_changing_release(run, cluster, record)
-        else:
-            known = check.snapshot
+        changing = evaluation_inputs.read_changing_release
+        known = check.snapshot if check else changing(run, cluster, record)
+        if known.is_kept and _is_record_needed(known.record, nodegroups_observed):
+            known = evaluation_inputs.read_current_record(run, cluster)
         if model_operation.is_being_deleted(known.record):
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return None
@@ -164,6 +164,16 @@ def _outcome(
             return None
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return _outcome_of(error, cluster, run.now)
+
+
+def _is_record_needed(record: ReleaseRecord | None, nodegroups: list[Any]) -> bool:
+    """Whether the record alone decides that something is written; a kept one is not enough then."""
+    return (
+        record is None
+        or not record.operations
+        or model_operation.is_being_deleted(record)
+        or deleting_nodegroups.needs_deleting_status(nodegroups, record)
+    )
 
 
 def _apply(

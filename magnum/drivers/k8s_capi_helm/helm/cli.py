@@ -39,7 +39,7 @@ _CHEAP = "--disable-openapi-validation"
 # With this label on its Secrets a release is taken along by ``clusterctl move``: where a cluster
 # arrives without it, nobody knows what was applied.
 _MOVED_ALONG = ("--labels", f"{names.LABEL_MOVE}=")
-#: Helm 4 lets the server apply, which refuses to change a field that somebody else has set, such as
+#: Helm 4 lets the server apply, which refuses to change a field of another field manager, such as
 #: the number of machines (an autoscaler, an operator's kubectl). Helm 3 overwrites it.
 FORCE_CONFLICTS = "--force-conflicts"
 #: Objects that are there become the release's, whosever they are; pyhelm3 0.4 has no parameter for
@@ -90,7 +90,7 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
     async def run(self, command: Sequence[object], input: bytes | None = None) -> bytes:
         """Run helm and return what it wrote to stdout; pyhelm3 calls this for everything.
 
-        It is not really asynchronous: every caller has a thread, and an event loop, to itself.
+        It is not really asynchronous: it waits for nothing, and every caller has its own thread.
 
         :raises errors.HelmUnusable: helm cannot be started.
         :raises errors.HelmInterrupted: it ran out of time, or was killed.

@@ -12,6 +12,7 @@ asked for then begins anew.
 from __future__ import annotations
 
 from collections.abc import Iterable
+import copy
 import dataclasses
 import datetime
 import json
@@ -82,21 +83,31 @@ def finish(lease: Json, ids: frozenset[str]) -> None:
     codec.annotate(lease, codec.OWED, codec.deferred_changes(deferred))
 
 
-def require_unchanged(
-    lease: Json, expected: ReleaseRecord, ids: frozenset[str], *, same_version: bool
-) -> None:
+def is_verdict_written(
+    lease: Json, expected: ReleaseRecord, ids: frozenset[str], fields: codec.RecordFields
+) -> bool:
+    """Whether a write that ends operations has arrived, and its answer has not.
+
+    :param ids: of the operations that it ends.
+    :param fields: of the record that it sets.
+    """
+    remaining = tuple(item for item in expected.operations if item.id not in ids)
+    if not ids or codec.record(lease).operations != remaining:
+        return False
+    same = copy.deepcopy(lease)
+    codec.set_fields(same, fields)
+    return same == lease
+
+
+def require_unchanged(lease: Json, expected: ReleaseRecord, *, same_version: bool) -> None:
     """Refuse to write what a record was judged by that has changed since it was read.
 
-    That the operations have ended already is none: the answer to a write that arrived may be lost.
-
-    :param ids: of the operations that are to end.
     :param same_version: any other version is a change; else other pending operations are.
     :raises errors.Conflict: it has changed.
     """
     record = codec.record(lease)
     is_same = record.version == expected.version if same_version else True
-    remaining = tuple(item for item in expected.operations if item.id not in ids)
-    if not is_same or record.operations not in (expected.operations, remaining):
+    if not is_same or record.operations != expected.operations:
         subject = f"Lease '{conditions.name(lease)}'"
         raise errors.Conflict(
             "Another client changed an object on the management cluster first. Nothing of "

@@ -164,9 +164,10 @@ class ReleaseLeases:
         """
 
         def change(lease: Json) -> None:
-            pending_operations.require_unchanged(lease, expected, ids, same_version=same_version)
-            codec.set_fields(lease, fields)
-            pending_operations.finish(lease, ids)
+            if not pending_operations.is_verdict_written(lease, expected, ids, fields):
+                pending_operations.require_unchanged(lease, expected, same_version=same_version)
+                codec.set_fields(lease, fields)
+                pending_operations.finish(lease, ids)
 
         return self._leases.change(namespace, release, change)
 

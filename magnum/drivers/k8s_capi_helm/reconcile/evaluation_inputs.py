@@ -165,6 +165,15 @@ def read_changing_release(
     return ReleaseSnapshot(record or clients.leases.read(namespace, cluster.stack_id), None)
 
 
+def read_current_record(run: Reconciliation, cluster: Any) -> ReleaseSnapshot:
+    """The current record, in place of the kept one.
+
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    run.clients.evaluations.forget(cluster.stack_id)
+    return read_changing_release(run, cluster)
+
+
 def read_snapshot(
     clients: Clients,
     namespace: str,

@@ -152,6 +152,17 @@ class RecordTests(OperationsSuite):
             self.assertIn(f"Nothing of Lease '{names.lease(RELEASE)}' was overwritten", str(error))
         self.assertEqual(later, one.read(namespace, RELEASE))
 
+    def test_operations_that_another_conductor_has_ended_are_not_ones_own(self) -> None:
+        """It has completed what this one fails."""
+        one, namespace = self.opened()
+        judged = one.add(namespace, RELEASE, operation("a"))
+        two = self.conductor("two")
+        verdict = {"ids": frozenset({"a"}), "same_version": False}
+        later = two.record_verdict(namespace, RELEASE, judged, ready_fingerprint="f", **verdict)
+        failed = functools.partial(one.record_verdict, namespace, RELEASE, judged, **verdict)
+        self.assertRaises(errors.Conflict, failed, ready_fingerprint="")
+        self.assertEqual(later, one.read(namespace, RELEASE))
+
     def test_another_version_is_a_change_where_it_has_to_be_the_same(self) -> None:
         one, namespace = self.opened()
         judged = one.add(namespace, RELEASE, operation("a"))
