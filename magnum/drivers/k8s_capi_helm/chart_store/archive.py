@@ -18,6 +18,7 @@ import zlib
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.chart_store.directory import not_writable
 from magnum.drivers.k8s_capi_helm.model import Chart, clock, names
 
 # Not part of what is installed, and not in every package of the same chart.
@@ -88,10 +89,7 @@ def store_chart(directory: pathlib.Path, store: pathlib.Path) -> Chart:
         try:
             _copy(directory, target)
         except OSError as error:
-            raise chart_not_found(
-                "This Magnum conductor cannot store the chart of this cluster",
-                f"{target}: {error}",
-            ) from None
+            raise not_writable(target, error) from None
     return dataclasses.replace(chart, path=str(target))
 
 

@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm.chart_store import archive as chart_archive
 from magnum.drivers.k8s_capi_helm.chart_store import autoscaler_image
 from magnum.drivers.k8s_capi_helm.chart_store import source as chart_source
 from magnum.drivers.k8s_capi_helm.chart_store.configmap import ChartConfigMaps
+from magnum.drivers.k8s_capi_helm.chart_store.directory import ChartDirectory, not_writable
 from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
 
@@ -60,7 +61,7 @@ class ChartStore:
         copies: ChartConfigMaps | None = None,
     ) -> None:
         self._bundled = bundled_charts
-        self._directory = directory
+        self._directory = ChartDirectory(directory)
         self._helm = helm
         self._own = chart_source.source_of_options(choice.repository, choice.name)
         self._default_version = choice.default_version
@@ -132,7 +133,7 @@ class ChartStore:
 
         :raises errors.DriverError: the management cluster does not answer.
         """
-        for path in self._directory.glob(f"*/*/{digest}") if digest else ():
+        for path in self._cached(digest) if digest else ():
             if chart_archive.has_digest(path, digest):
                 return self._without_prefix(
                     dataclasses.replace(chart_archive.read_chart(path), digest=digest)
@@ -143,9 +144,9 @@ class ChartStore:
     # ---------------------------------------------------------------------------------------------
     def _stored(self, live: LiveRelease, digest: str) -> Chart | None:
         """The chart of a release from the store."""
-        if digest:
+        for directory in self._directory.paths() if digest else ():
             path = chart_archive.directory_of(
-                self._directory, live.chart_name, live.chart_version, digest
+                directory, live.chart_name, live.chart_version, digest
             )
             with contextlib.suppress(errors.ChartNotFound):
                 chart = chart_archive.read_chart(path)
@@ -155,6 +156,11 @@ class ChartStore:
                 shutil.rmtree(path, ignore_errors=True)
         return None
 
+    def _cached(self, digest: str) -> Iterator[pathlib.Path]:
+        """Where a chart with this digest may be cached, whatever its name."""
+        for directory in self._directory.paths():
+            yield from directory.glob(f"*/*/{digest}")
+
     def _restored(self, namespace: str, digest: str) -> Chart | None:
         """The chart of a release from the management cluster, if it is the very one."""
         if not digest or self._copies is None:
@@ -163,7 +169,7 @@ class ChartStore:
             path = self._copies.restore(namespace, digest, directory)
             if path is not None and chart_archive.has_digest(path, digest):
                 return dataclasses.replace(
-                    chart_archive.store_chart(path, self._directory), digest=digest
+                    chart_archive.store_chart(path, self._directory.writable()), digest=digest
                 )
         return None
 
@@ -172,7 +178,9 @@ class ChartStore:
         if not autoscaler_image.needs_operators_image(chart):
             return chart
         with self._scratch() as directory:
-            return autoscaler_image.with_operators_image(chart, self._directory, directory)
+            return autoscaler_image.with_operators_image(
+                chart, self._directory.writable(), directory
+            )
 
     def _others(self) -> tuple[chart_source.ChartSource, ...]:
         return chart_source.allowed_sources(self._allowed, self._own)
@@ -196,8 +204,13 @@ class ChartStore:
                     "version.",
                     f"{source}",
                 )
-            stored = chart_archive.store_chart(source, self._directory)
-            return dataclasses.replace(stored, source=_public_source(chart_source_used))
+            try:
+                chart = chart_archive.store_chart(source, self._directory.writable())
+            except errors.ChartNotFound:
+                # A bundled one stays where it is, and can be used there.
+                if chart_source_used.repository != chart_source.BUNDLED:
+                    raise
+            return dataclasses.replace(chart, source=_public_source(chart_source_used))
 
     @contextlib.contextmanager
     def _source(
@@ -245,14 +258,12 @@ class ChartStore:
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[pathlib.Path]:
+        directory = self._directory.writable()
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            chart_archive.delete_abandoned(self._directory, f"{_FETCHED}*")
-            temporary = tempfile.TemporaryDirectory(prefix=_FETCHED, dir=self._directory)
+            chart_archive.delete_abandoned(directory, f"{_FETCHED}*")
+            temporary = tempfile.TemporaryDirectory(prefix=_FETCHED, dir=directory)
         except OSError as error:
-            raise chart_archive.chart_not_found(
-                "This Magnum conductor cannot store the chart of this cluster", str(error)
-            ) from None
+            raise not_writable(directory, error) from None
         with temporary as path:
             yield pathlib.Path(path)
 

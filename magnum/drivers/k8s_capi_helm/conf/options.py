@@ -187,7 +187,8 @@ CHARTS = [
         "chart_directory",
         default="$state_path/k8s_capi_helm/charts",
         help="Directory in which the driver caches charts, so that changing a cluster needs no "
-        "network. It must be writable if charts come from a repository.",
+        "network. If it cannot be written, charts are cached in a temporary directory until the "
+        "process ends, with a warning in the log.",
     ),
     cfg.StrOpt(
         "overlay_directory",

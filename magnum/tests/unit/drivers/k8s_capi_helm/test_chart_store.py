@@ -188,11 +188,6 @@ class TestWanted(StoreCase):
         self.assertEqual([], [one for one in left if one.exists()])
         self.assertEqual([], [one for one in young if not one.exists()])
 
-    def test_a_store_that_cannot_be_written(self) -> None:
-        (self.directory / "store").write_text("a file")
-        error = self.assertRaises(errors.ChartNotFound, self.store().for_new_cluster, None)
-        self.assertIn("cannot store the chart", str(error))
-
     def test_an_archive_does_not_write_elsewhere(self) -> None:
         outside = self.directory / "outside"
         with tarfile.open(self.directory / "evil.tgz", "w:gz") as tar:

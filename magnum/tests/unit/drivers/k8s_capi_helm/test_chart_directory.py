@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A directory for charts that cannot be written stops no cluster, and is said to the operator."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import tempfile
+
+import fixtures
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.chart_store import directory
+from magnum.tests.unit.drivers.k8s_capi_helm.test_chart_store import StoreCase, write_chart
+
+REMOTE = {"repository": "https://charts.example.org", "name": "openstack-cluster"}
+
+
+class UnwritableDirectoryTest(StoreCase):
+    """The configured directory lies below a file, so that not even root can make it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.blocked = self.directory / "blocked"
+        self.blocked.write_text("a file")
+        self.log = self.useFixture(fixtures.FakeLogger())
+        self.temporary = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.use_for_temporary_files(self.temporary)
+        write_chart(self.remote.source / "0.27.0", version="0.27.0")
+
+    def use_for_temporary_files(self, path: pathlib.Path) -> None:
+        self.useFixture(fixtures.MonkeyPatch("tempfile.tempdir", str(path)))
+
+    def test_charts_are_cached_for_this_process(self) -> None:
+        store = self.store("blocked/charts")
+        bundled = pathlib.Path(store.for_new_cluster(None).path)
+        fetched = pathlib.Path(
+            self.store("blocked/charts", **REMOTE).for_new_cluster("0.27.0").path
+        )
+        [cache] = self.temporary.iterdir()
+        self.assertTrue(bundled.is_relative_to(cache))
+        self.assertTrue(fetched.is_relative_to(cache))
+
+    def test_the_operator_reads_once_whose_directory_it_is(self) -> None:
+        for _ in range(3):
+            self.store("blocked/charts").for_new_cluster(None)
+        [line] = self.log.output.splitlines()
+        self.assertIn(f"{self.blocked}/charts, whose parent {self.blocked} is a file of ", line)
+        for words in ("mode 0", "runs as ", "Not a directory", "[capi_helm] chart_directory"):
+            self.assertIn(words, line)
+
+    def test_a_chart_of_a_release_is_found_there_again(self) -> None:
+        chart = self.store("blocked/charts", **REMOTE).for_new_cluster("0.27.0")
+        shutil.rmtree(self.remote.source)
+        found = self.store("blocked/charts").of_release(self.live(chart), chart.digest)
+        self.assertEqual(chart.path, found.path)
+
+    def test_charts_in_a_directory_that_is_only_read_are_used(self) -> None:
+        chart = self.store("full", **REMOTE).for_new_cluster("0.27.0")
+        self.useFixture(fixtures.MonkeyPatch("os.access", lambda path, mode: False))
+        shutil.rmtree(self.remote.source)
+        found = self.store("full").of_release(self.live(chart), chart.digest)
+        self.assertEqual(chart.path, found.path)
+
+    def test_the_bundled_chart_needs_no_directory_at_all(self) -> None:
+        self.use_for_temporary_files(self.blocked / "temporary")
+        chart = self.store("blocked/none").for_new_cluster(None)
+        self.assertEqual(self.first.path, chart.path)
+        found = self.store("blocked/none").of_release(self.live(chart), chart.digest)
+        self.assertEqual(self.first.path, found.path)
+
+    def test_another_chart_without_any_directory_is_refused_with_the_option(self) -> None:
+        self.use_for_temporary_files(self.blocked / "temporary")
+        store = self.store("blocked/other", **REMOTE)
+        error = self.assertRaises(errors.ChartNotFound, store.for_new_cluster, "0.27.0")
+        self.assertIn("check the option [capi_helm] chart_directory.", str(error))
+        self.assertIn(f"whose parent {self.blocked} is a file of ", error.detail)
+
+    def test_a_forked_process_leaves_its_parents_charts_alone(self) -> None:
+        directory._delete(self.temporary, os.getpid() + 1)
+        self.assertTrue(self.temporary.is_dir())
+        directory._delete(self.temporary, os.getpid())
+        self.assertFalse(self.temporary.is_dir())
+        self.temporary.mkdir()
+
+    def test_a_directory_says_its_owner_and_mode(self) -> None:
+        place = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
+        place.chmod(0o750)
+        self.assertRegex(
+            directory.describe(place), rf"^{place} is a directory of \S+ with mode 0750; "
+        )
