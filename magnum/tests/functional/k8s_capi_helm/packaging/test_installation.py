@@ -9,6 +9,7 @@ to the rest.
 
 from __future__ import annotations
 
+import atexit
 import csv
 import functools
 from importlib import metadata
@@ -70,7 +71,7 @@ def run(*command: str | Path, cwd: Path | None = None) -> str:
 def workshop() -> Path:
     """A directory for this process, removed when the process ends."""
     directory = tempfile.TemporaryDirectory(prefix="packaging-")
-    unittest.addModuleCleanup(directory.cleanup)
+    atexit.register(directory.cleanup)  # of all modules, which share what is built in it
     return Path(directory.name)
 
 
@@ -138,15 +139,21 @@ def bundled() -> list[str]:
 
 
 class Target:
-    """A virtual environment that holds Magnum in its own site-packages."""
+    """A virtual environment that holds Magnum in its own site-packages.
 
-    def __init__(self, name: str) -> None:
+    :param system: whose packages it sees as well, instead of holding Magnum.
+    """
+
+    def __init__(self, name: str, system: Target | None = None) -> None:
         self.root = workshop() / name
         venv.create(self.root, with_pip=False, symlinks=True)
         self.python = self.root / "bin" / "python"
         self.site = Path(
             run(self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
         )
+        if system is not None:
+            (self.site / "system.pth").write_text(f"{system.site}\n{SITE}\n")
+            return
         shutil.copytree(SITE / "magnum", self.site / "magnum")
         [info] = SITE.glob("magnum-*.dist-info")
         shutil.copytree(info, self.site / info.name)
@@ -183,11 +190,12 @@ class InstallationCase(unittest.TestCase):
 
 class TestWheel(InstallationCase):
     def test_it_holds_the_driver_and_nothing_of_magnum(self) -> None:
-        ours = (PACKAGE, "magnum_k8s_capi_helm-")
+        ours = (PACKAGE, "magnum_k8s_capi_helm/", "magnum_k8s_capi_helm-")
         self.assertEqual([], [name for name in members(wheel()) if not name.startswith(ours)])
 
     def test_it_holds_every_module_and_every_chart_file(self) -> None:
-        listed = run("git", "ls-files", "charts", PACKAGE, cwd=CHECKOUT).splitlines()
+        places = ("charts", PACKAGE, "magnum_k8s_capi_helm")
+        listed = run("git", "ls-files", *places, cwd=CHECKOUT).splitlines()
         expected = {
             PACKAGE + name if name.startswith("charts/") else name
             for name in listed
@@ -237,6 +245,48 @@ class TestWheel(InstallationCase):
         after = {p for p in (target.site / "magnum").rglob("*") if "__pycache__" not in p.parts}
         self.assertEqual(set(), before ^ after)
         run(target.python, "-W", "ignore", "-c", "import magnum.drivers.common.driver")
+
+
+class TestOtherDirectory(unittest.TestCase):
+    """The driver in one directory of Python's path, and Magnum in another."""
+
+    #: What Magnum does with its entry points, and oslo-config-generator with its own.
+    question = (
+        "import importlib.metadata as metadata, magnum;"
+        "[point] = metadata.entry_points(group='magnum.drivers', name='k8s_capi_helm_v1');"
+        "driver = point.load();"
+        "[point] = metadata.entry_points("
+        "group='oslo.config.opts', name='magnum.drivers.k8s_capi_helm');"
+        "from magnum.drivers.common.driver import Driver;"
+        "import magnum.drivers.k8s_capi_helm as package;"
+        "print(magnum.__file__, package.__file__, issubclass(driver, Driver), len(point.load()()))"
+    )
+
+    def assert_serves(self, target: Target, magnum: Path, package: Path) -> None:
+        out = run(target.python, "-W", "ignore", "-c", self.question, cwd=target.root).split()
+        expected = [magnum / "magnum" / "__init__.py", package / PACKAGE / "__init__.py"]
+        self.assertEqual([*map(str, expected), "True", "2"], out)
+
+    def test_it_is_found_before_magnum_and_after_it(self) -> None:
+        """As below /usr/local, which Debian's Python searches first, or last in PYTHONPATH."""
+        for name in ("insert", "append"):
+            target = Target(f"{name}-target")
+            other = target.root / "other"
+            how = f"insert(1, {str(other)!r})" if name == "insert" else f"append({str(other)!r})"
+            target.pip("install", "--no-index", "--no-deps", "--target", other, wheel())
+            (target.site / "other.pth").write_text(f"import sys; sys.path.{how}\n")
+            self.assert_serves(target, target.site, other)
+
+    def test_a_virtual_environment_sees_magnum_in_the_system(self) -> None:
+        system = Target("system")
+        target = Target("over-system", system)
+        target.pip("install", "--no-index", wheel())
+        self.assert_serves(target, system.site, target.site)
+        target.pip("uninstall", "-y", DISTRIBUTION)
+        left = [path for path in target.site.rglob("*") if path.is_file()]
+        self.assertEqual(
+            [], [path for path in left if "magnum" in str(path.relative_to(target.site))]
+        )
 
 
 class TestEditable(InstallationCase):

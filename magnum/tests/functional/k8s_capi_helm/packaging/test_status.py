@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of an installation names each fault with its cure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+import subprocess
+import sys
+from typing import ClassVar
+import unittest
+import venv
+
+from test_installation import (
+    run,
+    Target,
+    wheel,
+    workshop,
+)
+
+SUCCESS, WARNING, FAILURE = 0, 1, 2
+KUBECONFIG = "apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n"
+HELM = '#!/bin/sh\necho "{version}"\n'
+
+
+class TestWithoutMagnum(unittest.TestCase):
+    def test_it_is_said_which_python_lacks_magnum(self) -> None:
+        root = workshop() / "without-magnum"
+        venv.create(root, with_pip=False, symlinks=True)
+        python = root / "bin" / "python"
+        [site] = root.glob("lib/python*/site-packages")
+        pip = ("-m", "pip", "-q", "--python", python, "install", "--no-index", "--no-deps")
+        run(sys.executable, *pip, wheel())
+        self.assertTrue((site / "magnum_k8s_capi_helm").is_dir())
+        done = subprocess.run(
+            [str(python), "-m", "magnum_k8s_capi_helm", "upgrade", "check"],
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=60,
+        )
+        self.assertEqual((FAILURE, ""), (done.returncode, done.stdout))
+        self.assertIn(f"{python} does not find Magnum", done.stderr)
+        self.assertIn('head -1 "$(command -v magnum-conductor)"', done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
+
+class TestStatus(unittest.TestCase):
+    target: ClassVar[Target]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.target = Target("status-target")
+        cls.target.pip("install", "--no-index", wheel())
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.place = workshop() / self.id().rpartition(".")[2]
+        self.place.mkdir()
+        self.kubeconfig = self.write("kubeconfig", KUBECONFIG, 0o600)
+        self.helm("v3.22.0+g1")
+
+    def write(self, name: str, text: str, mode: int = 0o644) -> Path:
+        path = self.place / name
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+    def helm(self, version: str) -> None:
+        self.write("helm", HELM.format(version=version), 0o755)
+
+    def check(self, text: str = "", expected: int = FAILURE) -> dict[str, str]:
+        """What is wrong with such a magnum.conf, by check."""
+        conf = self.write("magnum.conf", text or self.conf())
+        program = self.target.root / "bin" / "magnum-k8s-capi-helm-status"
+        done = subprocess.run(
+            [str(program), "--config-file", str(conf), "upgrade", "check", "--json"],
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=120,
+            env={"PATH": str(self.place), "HOME": str(self.place), "PYTHONWARNINGS": "ignore"},
+        )
+        self.assertEqual(expected, done.returncode, done.stdout + done.stderr)
+        found = json.loads(done.stdout.splitlines()[-1])["checks"]
+        return {one["check"]: one["details"] for one in found if one["result"]}
+
+    def conf(self, more: str = "") -> str:
+        return f"[capi_helm]\nkubeconfig_file = {self.kubeconfig}\n{more}"
+
+    def test_nothing_is_wrong(self) -> None:
+        self.assertEqual({}, self.check(expected=SUCCESS))
+
+    def test_names_that_nothing_reads(self) -> None:
+        found = self.check(
+            self.conf("kube_config_file = x\nchart-directory = /x\n[capi-helm]\na = b\n"), WARNING
+        )
+        [said] = found.values()
+        self.assertIn("[capi_helm] kube_config_file, which nothing reads: kubeconfig_file?", said)
+        self.assertIn("a group [capi-helm], which nothing reads: [capi_helm]?", said)
+        self.assertNotIn("chart", said)
+
+    def test_names_of_before_are_known(self) -> None:
+        self.assertEqual({}, self.check(self.conf("csi_cinder_reclaim_policy = Retain\n"), SUCCESS))
+
+    def test_magnums_options_shut_the_driver_out(self) -> None:
+        shut = "[drivers]\ndisabled_drivers = k8s_capi_helm_v1\ndefault_driver = k8s_heat\n"
+        [said] = self.check(self.conf(shut)).values()
+        self.assertIn("disabled_drivers has k8s_capi_helm_v1; remove it there", said)
+        self.assertIn("default_driver is k8s_heat, which is not installed", said)
+
+    def test_helm_is_missing_or_too_old(self) -> None:
+        self.helm("v3.12.0")
+        self.assertIn("v3.12.0", self.check(expected=WARNING)["Helm"])
+        (self.place / "helm").unlink()
+        self.assertIn("needs Helm 3.17 or newer", self.check(expected=WARNING)["Helm"])
+
+    def test_a_kubeconfig_is_missing_open_or_no_yaml(self) -> None:
+        self.kubeconfig.chmod(0o644)
+        said = self.check(expected=WARNING)["Kubeconfig"]
+        self.assertIn(f"{self.kubeconfig} has mode 0644", said)
+        self.kubeconfig.write_text("{")
+        self.assertIn(str(self.kubeconfig), self.check(expected=WARNING)["Kubeconfig"])
+        self.kubeconfig.unlink()
+        self.assertIn(str(self.kubeconfig), self.check(expected=WARNING)["Kubeconfig"])
+        self.assertIn("Set [capi_helm] kubeconfig_file", self.check("\n", WARNING)["Kubeconfig"])
+
+    def test_another_package_has_the_same_entry_point(self) -> None:
+        info = self.target.site / "magnum_capi_helm-1.4.0.dist-info"
+        info.mkdir()
+        for name, text in (
+            ("METADATA", "Metadata-Version: 2.1\nName: magnum-capi-helm\nVersion: 1.4.0\n"),
+            ("entry_points.txt", "[magnum.drivers]\nk8s_capi_helm_v1 = magnum_capi_helm.d:D\n"),
+        ):
+            (info / name).write_text(text)
+        self.addCleanup(lambda: [path.unlink() for path in info.iterdir()] and info.rmdir())
+        self.assertIn("pip uninstall magnum-capi-helm.", self.check()["Entry point"])
+
+    def test_a_package_is_missing_or_too_old(self) -> None:
+        info = self.target.site / "pyhelm3-0.1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pyhelm3\nVersion: 0.1.0\n")
+        self.addCleanup(lambda: [path.unlink() for path in info.iterdir()] and info.rmdir())
+        said = self.check()["Required packages"]
+        self.assertEqual("pyhelm3 0.1.0 is installed; pyhelm3>=0.4.0 is required.", said)
+
+    def test_the_driver_cannot_be_loaded(self) -> None:
+        module = self.target.site / "magnum" / "drivers" / "k8s_capi_helm" / "conf" / "options.py"
+        text = module.read_text()
+        self.addCleanup(module.write_text, text)
+        module.write_text("import no_such_module\n")
+        found = self.check()
+        self.assertIn("cannot be loaded by ", found["Driver"])
+        self.assertIn("No module named 'no_such_module'", found["Driver"])
+        self.assertIn("Not checked", found["Options of the driver"])

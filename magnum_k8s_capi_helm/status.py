@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check an installation: ``magnum-k8s-capi-helm-status upgrade check``.
+
+Its form, options and exit statuses (0 success, 1 warning, 2 failure, 255 error) are those of
+``magnum-status upgrade check`` (https://docs.openstack.org/oslo.upgradecheck/latest/). It is run on
+each host of magnum-api and magnum-conductor, with the Python and the files of Magnum there, and
+sends no request to any service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+import difflib
+from importlib import metadata
+import os
+from pathlib import Path
+import stat
+import subprocess
+import sys
+from typing import Any
+
+DISTRIBUTION = "magnum-k8s-capi-helm"
+ENTRY_POINT = "k8s_capi_helm_v1"
+GROUPS = ("capi_helm", "capi_helm_cluster_labels")
+FAILURE = 2
+HELM_TIMEOUT = 30
+#: How similar the name of a group must be to ours to be taken for a mistake (difflib's ratio).
+_SIMILAR = 0.8
+
+_NO_MAGNUM = """\
+{python} does not find Magnum ({error}), and {here} is installed for it.
+Install {name} with the Python that runs Magnum. The first line of its programs names it:
+  head -1 "$(command -v magnum-conductor)"
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    try:
+        from oslo_upgradecheck import upgradecheck
+
+        import magnum.conf
+    except ImportError as error:
+        here = Path(__file__).resolve().parent
+        sys.stderr.write(
+            _NO_MAGNUM.format(python=sys.executable, error=error, here=here, name=DISTRIBUTION)
+        )
+        return FAILURE
+    conf = magnum.conf.CONF
+    arguments = sys.argv[1:] if argv is None else argv
+    checks = _commands(upgradecheck, conf)
+    return int(upgradecheck.main(conf, "magnum", checks, arguments))
+
+
+def _commands(upgradecheck: Any, conf: Any) -> Any:
+    """All checks, in the form of oslo.upgradecheck."""
+
+    def check(function: Any) -> Any:
+        def run(_: object) -> Any:
+            faults: list[str] = []
+            warnings: list[str] = []
+            try:
+                for is_fault, text in function(conf):
+                    (faults if is_fault else warnings).append(text)
+            except ImportError as error:
+                faults.append(f"Not checked, because the driver cannot be loaded: {error}.")
+            code = upgradecheck.Code.FAILURE if faults else upgradecheck.Code.WARNING
+            if not faults and not warnings:
+                code = upgradecheck.Code.SUCCESS
+            return upgradecheck.Result(code, " ".join([*faults, *warnings]) or None)
+
+        return run
+
+    class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
+        _upgrade_checks = tuple((title, check(function)) for title, function in CHECKS)
+
+    return Checks()
+
+
+#: Whether it is a failure, or else a warning, and what it is.
+Finding = tuple[bool, str]
+
+
+def check_requirements(_: object) -> Iterator[Finding]:
+    """Every package that the driver needs is there in a version that it supports."""
+    from packaging.requirements import Requirement
+
+    for text in metadata.requires(DISTRIBUTION) or ():
+        requirement = Requirement(text)
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            version = metadata.version(requirement.name)
+        except metadata.PackageNotFoundError:
+            yield True, f"{requirement.name} is not installed; {requirement} is required."
+            continue
+        if not requirement.specifier.contains(version, prereleases=True):
+            yield True, f"{requirement.name} {version} is installed; {requirement} is required."
+
+
+def check_entry_points(_: object) -> Iterator[Finding]:
+    """Magnum finds this driver under its name, and no other one."""
+    points = metadata.entry_points(group="magnum.drivers")
+    owners = sorted({_owner(point) for point in points if point.name == ENTRY_POINT})
+    if DISTRIBUTION not in owners:
+        yield True, f"Entry point {ENTRY_POINT} is missing; install {DISTRIBUTION} again."
+    for owner in owners:
+        if owner != DISTRIBUTION:
+            yield (
+                True,
+                f"Package {owner} has the entry point {ENTRY_POINT}, too, and Magnum loads one of "
+                f"them by chance: pip uninstall {owner}.",
+            )
+
+
+def _owner(point: metadata.EntryPoint) -> str:
+    return point.dist.metadata["Name"] if point.dist else ""
+
+
+def check_driver(_: object) -> Iterator[Finding]:
+    """The driver can be loaded, as magnum-api and magnum-conductor do when they start."""
+    for point in metadata.entry_points(group="magnum.drivers", name=ENTRY_POINT):
+        if _owner(point) != DISTRIBUTION:
+            continue
+        try:
+            point.load()
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}"
+            yield True, f"The driver cannot be loaded by {sys.executable}: {detail}."
+
+
+def check_choice(conf: Any) -> Iterator[Finding]:
+    """Magnum's own options let the driver be used."""
+    if ENTRY_POINT in conf.drivers.disabled_drivers:
+        yield True, f"[drivers] disabled_drivers has {ENTRY_POINT}; remove it there."
+    chosen = conf.drivers.get("default_driver") if "default_driver" in conf.drivers else None
+    names = {point.name for point in metadata.entry_points(group="magnum.drivers")}
+    if chosen and chosen not in names:
+        yield True, f"[drivers] default_driver is {chosen}, which is not installed."
+
+
+def check_options(conf: Any) -> Iterator[Finding]:
+    """Options of the driver in Magnum's files have names that it knows."""
+    from oslo_config import cfg
+
+    from magnum_k8s_capi_helm import list_opts
+
+    known = _known(list_opts())
+    for path in _files(conf):
+        sections: dict[str, dict[str, list[str]]] = {}
+        try:
+            cfg.ConfigParser(path, sections).parse()
+        except (cfg.ConfigFileParseError, cfg.ConfigFilesNotFoundError, OSError) as error:
+            yield True, f"{path} cannot be read: {error}."
+            continue
+        for section, options in sections.items():
+            if section in GROUPS:
+                yield from _unknown_options(path, section, options, known[section])
+            elif meant := _meant(section, GROUPS, _SIMILAR):
+                yield False, f"{path} has a group [{section}], which nothing reads: [{meant}]?"
+
+
+def _known(groups: Iterable[tuple[Any, Iterable[Any]]]) -> dict[str, set[str]]:
+    """What options may be called in a file, by group; oslo.config takes a hyphen for an underscore.
+
+    Names of before are known as well, in the group where they were.
+    """
+    found: dict[str, set[str]] = {name: set() for name in GROUPS}
+    for group, options in groups:
+        for option in options:
+            found[str(group)].add(option.dest)
+            for old in option.deprecated_opts:
+                name = (old.name or option.dest).replace("-", "_")
+                found.setdefault(old.group or str(group), set()).add(name)
+    return found
+
+
+def _files(conf: Any) -> list[str]:
+    """The configuration files that Magnum would read with the same arguments."""
+    found = [str(path) for path in conf.config_file or ()]
+    for directory in conf.config_dir or ():
+        found += [str(path) for path in sorted(Path(directory).glob("*.conf"))]
+    return found
+
+
+def _unknown_options(
+    path: str, section: str, options: Iterable[str], known: set[str]
+) -> Iterator[Finding]:
+    for name in options:
+        if name.replace("-", "_") not in known:
+            meant = _meant(name.replace("-", "_"), known, 0.6)
+            advice = f"{meant}?" if meant else "remove it."
+            yield False, f"{path} has [{section}] {name}, which nothing reads: {advice}"
+
+
+def _meant(name: str, known: Iterable[str], similar: float) -> str:
+    """The known name that is most similar; "" where none is."""
+    folded = name.lower().replace("-", "_")
+    return next(iter(difflib.get_close_matches(folded, list(known), 1, similar)), "")
+
+
+def check_helm(_: object) -> Iterator[Finding]:
+    """Helm is in the path, in a version that the driver supports."""
+    from magnum.drivers.k8s_capi_helm import errors
+    from magnum.drivers.k8s_capi_helm.helm import versions
+
+    try:
+        done = subprocess.run(
+            ["helm", "version", "--template={{.Version}}"],
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=HELM_TIMEOUT,
+        )
+        versions.supported_version(done.stdout)
+        return
+    except (OSError, subprocess.SubprocessError) as error:
+        detail = f"helm cannot be run: {error}"
+    except errors.DriverError as error:
+        detail = error.detail
+    yield (
+        False,
+        f"{detail}. magnum-conductor needs Helm 3.17 or newer, or 4.1.1 or newer, in its PATH; "
+        "magnum-api does not.",
+    )
+
+
+def check_kubeconfig(conf: Any) -> Iterator[Finding]:
+    """There is a kubeconfig, and only its owner reads it."""
+    from magnum.drivers.k8s_capi_helm import conf as options
+    from magnum.drivers.k8s_capi_helm import errors
+    from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+
+    options.register_opts(conf)
+    found = kubeconfig.find_kubeconfig(conf.capi_helm.kubeconfig_file)
+    if found is None:
+        if "KUBERNETES_SERVICE_HOST" not in os.environ:
+            yield (
+                False,
+                "There is no kubeconfig of a management cluster. Set [capi_helm] kubeconfig_file "
+                "on hosts of magnum-conductor; magnum-api needs none.",
+            )
+        return
+    try:
+        kubeconfig.fingerprint(found)
+    except errors.DriverError as error:
+        yield (
+            False,
+            f"{error.detail or error}. magnum-conductor cannot use it; magnum-api need not.",
+        )
+        return
+    for path in filter(None, found.split(os.pathsep)):
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        if mode & 0o077:
+            yield False, f"{path} has mode {mode:04o}, so that other users can use it: chmod 600."
+
+
+CHECKS = (
+    ("Required packages", check_requirements),
+    ("Entry point", check_entry_points),
+    ("Driver", check_driver),
+    ("Options of Magnum", check_choice),
+    ("Options of the driver", check_options),
+    ("Helm", check_helm),
+    ("Kubeconfig", check_kubeconfig),
+)
+
+if __name__ == "__main__":
+    sys.exit(main())
