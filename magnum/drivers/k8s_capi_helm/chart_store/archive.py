@@ -18,7 +18,7 @@ import zlib
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.chart_store.directory import not_writable
+from magnum.drivers.k8s_capi_helm.chart_store.directory import write_error
 from magnum.drivers.k8s_capi_helm.model import Chart, clock, names
 
 # Not part of what is installed, and not in every package of the same chart.
@@ -89,7 +89,7 @@ def store_chart(directory: pathlib.Path, store: pathlib.Path) -> Chart:
         try:
             _copy(directory, target)
         except OSError as error:
-            raise not_writable(target, error) from None
+            raise write_error(target, error) from None
     return dataclasses.replace(chart, path=str(target))
 
 

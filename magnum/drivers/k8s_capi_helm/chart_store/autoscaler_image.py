@@ -14,7 +14,7 @@ import pathlib
 import shutil
 
 from magnum.drivers.k8s_capi_helm.chart_store import archive
-from magnum.drivers.k8s_capi_helm.chart_store.directory import not_writable
+from magnum.drivers.k8s_capi_helm.chart_store.directory import write_error
 from magnum.drivers.k8s_capi_helm.model import Chart
 from magnum.drivers.k8s_capi_helm.values import autoscaler
 
@@ -45,7 +45,7 @@ def with_operators_image(chart: Chart, store: pathlib.Path, directory: pathlib.P
             path_of_copy = copy / path.relative_to(chart.path)
             path_of_copy.write_text(autoscaler.without_prefix(text), encoding="utf-8")
     except OSError as error:
-        raise not_writable(copy, error) from None
+        raise write_error(copy, error) from None
     return dataclasses.replace(archive.store_chart(copy, store), source=chart.source)
 
 

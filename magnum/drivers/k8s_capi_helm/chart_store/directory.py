@@ -29,13 +29,13 @@ OPTION = "[capi_helm] chart_directory"
 class ChartDirectory:
     """Where charts are written and read.
 
-    :param configured: the operator's directory; made when it is missing.
+    :param path: the operator's directory; made when it is missing.
     """
 
-    def __init__(self, configured: pathlib.Path) -> None:
-        self._configured = configured
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
 
-    def writable(self) -> pathlib.Path:
+    def write_path(self) -> pathlib.Path:
         """The directory for charts that are fetched now.
 
         It is the configured one if this process can write it. Otherwise it is a temporary one,
@@ -44,21 +44,21 @@ class ChartDirectory:
         :raises errors.ChartNotFound: no directory at all can be written.
         """
         try:
-            self._configured.mkdir(parents=True, exist_ok=True)
-            reason = "" if os.access(self._configured, os.W_OK | os.X_OK) else "Permission denied"
+            self._path.mkdir(parents=True, exist_ok=True)
+            reason = "" if os.access(self._path, os.W_OK | os.X_OK) else "Permission denied"
         except OSError as error:
             reason = error.strerror or str(error)
-        return _temporary(self._configured, reason, os.getpid()) if reason else self._configured
+        return _temporary(self._path, reason, os.getpid()) if reason else self._path
 
-    def paths(self) -> tuple[pathlib.Path, ...]:
+    def read_paths(self) -> tuple[pathlib.Path, ...]:
         """Where charts may be found: the configured directory counts also if it is read-only."""
-        found = [self._configured]
+        found = [self._path]
         with contextlib.suppress(errors.ChartNotFound):
-            found.append(self.writable())
+            found.append(self.write_path())
         return tuple(dict.fromkeys(found))
 
 
-def not_writable(path: pathlib.Path, error: OSError) -> errors.ChartNotFound:
+def write_error(path: pathlib.Path, error: OSError) -> errors.ChartNotFound:
     """The error for a chart that cannot be written; the log gets owner and mode of the directory.
 
     :param path: that could not be written.
@@ -66,11 +66,11 @@ def not_writable(path: pathlib.Path, error: OSError) -> errors.ChartNotFound:
     return errors.ChartNotFound(
         "This Magnum conductor cannot store the chart of this cluster. Ask the operator to check "
         f"the option {OPTION}.",
-        f"{error.strerror or error}: {describe(path)}",
+        f"{error.strerror or error}: {ownership(path)}",
     )
 
 
-def describe(path: pathlib.Path) -> str:
+def ownership(path: pathlib.Path) -> str:
     """A path, and who may write the first directory on the way up that exists."""
     there = next((one for one in (path, *path.parents) if one.exists()), pathlib.Path("/"))
     found = there.stat()
@@ -95,13 +95,13 @@ def _temporary(configured: pathlib.Path, reason: str, pid: int) -> pathlib.Path:
     try:
         path = pathlib.Path(tempfile.mkdtemp(prefix="k8s-capi-helm-charts-"))
     except OSError as error:
-        raise not_writable(configured, error) from None
+        raise write_error(configured, error) from None
     atexit.register(_delete, path, pid)
     LOG.warning(
         "Charts cannot be cached in %s (option %s): %s. They are cached in %s until this process "
         "ends, and fetched again after a restart. Set the option to a directory that the user of "
         "magnum-conductor can write.",
-        describe(configured),
+        ownership(configured),
         OPTION,
         reason,
         path,

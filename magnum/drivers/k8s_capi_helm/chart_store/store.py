@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.chart_store import archive as chart_archive
 from magnum.drivers.k8s_capi_helm.chart_store import autoscaler_image
 from magnum.drivers.k8s_capi_helm.chart_store import source as chart_source
 from magnum.drivers.k8s_capi_helm.chart_store.configmap import ChartConfigMaps
-from magnum.drivers.k8s_capi_helm.chart_store.directory import ChartDirectory, not_writable
+from magnum.drivers.k8s_capi_helm.chart_store.directory import ChartDirectory, write_error
 from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
 
@@ -144,7 +144,7 @@ class ChartStore:
     # ---------------------------------------------------------------------------------------------
     def _stored(self, live: LiveRelease, digest: str) -> Chart | None:
         """The chart of a release from the store."""
-        for directory in self._directory.paths() if digest else ():
+        for directory in self._directory.read_paths() if digest else ():
             path = chart_archive.directory_of(
                 directory, live.chart_name, live.chart_version, digest
             )
@@ -158,7 +158,7 @@ class ChartStore:
 
     def _cached(self, digest: str) -> Iterator[pathlib.Path]:
         """Where a chart with this digest may be cached, whatever its name."""
-        for directory in self._directory.paths():
+        for directory in self._directory.read_paths():
             yield from directory.glob(f"*/*/{digest}")
 
     def _restored(self, namespace: str, digest: str) -> Chart | None:
@@ -169,7 +169,7 @@ class ChartStore:
             path = self._copies.restore(namespace, digest, directory)
             if path is not None and chart_archive.has_digest(path, digest):
                 return dataclasses.replace(
-                    chart_archive.store_chart(path, self._directory.writable()), digest=digest
+                    chart_archive.store_chart(path, self._directory.write_path()), digest=digest
                 )
         return None
 
@@ -179,7 +179,7 @@ class ChartStore:
             return chart
         with self._scratch() as directory:
             return autoscaler_image.with_operators_image(
-                chart, self._directory.writable(), directory
+                chart, self._directory.write_path(), directory
             )
 
     def _others(self) -> tuple[chart_source.ChartSource, ...]:
@@ -205,7 +205,7 @@ class ChartStore:
                     f"{source}",
                 )
             try:
-                chart = chart_archive.store_chart(source, self._directory.writable())
+                chart = chart_archive.store_chart(source, self._directory.write_path())
             except errors.ChartNotFound:
                 # A bundled one stays where it is, and can be used there.
                 if chart_source_used.repository != chart_source.BUNDLED:
@@ -258,12 +258,12 @@ class ChartStore:
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[pathlib.Path]:
-        directory = self._directory.writable()
+        directory = self._directory.write_path()
         try:
             chart_archive.delete_abandoned(directory, f"{_FETCHED}*")
             temporary = tempfile.TemporaryDirectory(prefix=_FETCHED, dir=directory)
         except OSError as error:
-            raise not_writable(directory, error) from None
+            raise write_error(directory, error) from None
         with temporary as path:
             yield pathlib.Path(path)
 

@@ -88,5 +88,5 @@ class UnwritableDirectoryTest(StoreCase):
         place = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
         place.chmod(0o750)
         self.assertRegex(
-            directory.describe(place), rf"^{place} is a directory of \S+ with mode 0750; "
+            directory.ownership(place), rf"^{place} is a directory of \S+ with mode 0750; "
         )
