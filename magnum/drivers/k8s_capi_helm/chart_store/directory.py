@@ -23,8 +23,6 @@ from magnum.drivers.k8s_capi_helm import errors
 
 LOG = logging.getLogger(__name__)
 
-OPTION = "[capi_helm] chart_directory"
-
 
 class ChartDirectory:
     """Where charts are written and read.
@@ -65,7 +63,7 @@ def write_error(path: pathlib.Path, error: OSError) -> errors.ChartNotFound:
     """
     return errors.ChartNotFound(
         "This Magnum conductor cannot store the chart of this cluster. Ask the operator to check "
-        f"the option {OPTION}.",
+        "the option [capi_helm] chart_directory.",
         f"{error.strerror or error}: {ownership(path)}",
     )
 
@@ -98,11 +96,10 @@ def _temporary(configured: pathlib.Path, reason: str, pid: int) -> pathlib.Path:
         raise write_error(configured, error) from None
     atexit.register(_delete, path, pid)
     LOG.warning(
-        "Charts cannot be cached in %s (option %s): %s. They are cached in %s until this process "
-        "ends, and fetched again after a restart. Set the option to a directory that the user of "
-        "magnum-conductor can write.",
+        "Charts cannot be cached in %s (option [capi_helm] chart_directory): %s. They are cached "
+        "in %s until this process ends, and fetched again after a restart. Set the option to a "
+        "directory that the user of magnum-conductor can write.",
         ownership(configured),
-        OPTION,
         reason,
         path,
     )
