@@ -208,10 +208,19 @@ class OperatorsTest(HealthCase):
             self.check(observed, health, "autoscaler", text)
 
 
-class RefusedGroupTest(testtools.TestCase):
-    def test_a_group_that_was_refused_does_not_make_the_cluster_sick(self) -> None:
+class MissingGroupTest(testtools.TestCase):
+    """A group without a MachineDeployment."""
+
+    def health(self, group_status: str) -> str | None:
         state = builders.state("UPDATE_COMPLETE")
-        refused = model.GroupState("gpu", "CREATE_FAILED", 1)
-        state = dataclasses.replace(state, groups=(*state.groups, refused))
-        verdict = status.evaluate(builders.observed(), state, NOW)
-        self.assertEqual("HEALTHY", verdict.health, verdict.health_reason)
+        group = model.GroupState("gpu", group_status, 1)
+        state = dataclasses.replace(state, groups=(*state.groups, group))
+        return status.evaluate(builders.observed(), state, NOW).health
+
+    def test_one_that_was_refused_or_is_not_there_yet_makes_no_cluster_sick(self) -> None:
+        for group_status in ("CREATE_FAILED", "CREATE_IN_PROGRESS"):
+            self.assertEqual("HEALTHY", self.health(group_status), group_status)
+
+    def test_one_that_was_there_is_missed(self) -> None:
+        for group_status in ("CREATE_COMPLETE", "UPDATE_IN_PROGRESS"):
+            self.assertEqual("UNHEALTHY", self.health(group_status), group_status)
