@@ -9,7 +9,8 @@ import sys
 import warnings
 
 from sandbox import faults, processes, progress, stack
-from sandbox.cloud.conductor_layout import Layout, TRANSPORTS
+from sandbox.cloud import magnum_release
+from sandbox.cloud.conductor_layout import Layout, RABBIT, TRANSPORTS
 from sandbox.cloud.config import CERTIFICATE_STORES
 from sandbox.state import SandboxError, State
 
@@ -65,6 +66,12 @@ def _parser() -> argparse.ArgumentParser:
             "--conductors", type=int, help="number of magnum-conductors, with rabbit"
         )
         command.add_argument("--workers", type=int, help="workers of each conductor, with rabbit")
+        command.add_argument(
+            "--magnum",
+            metavar="VERSION",
+            help="release of Magnum, with rabbit and MariaDB; on a running sandbox that has an "
+            f"earlier one this is an upgrade ({', '.join(magnum_release.known())})",
+        )
     commands.add_parser("down", help="stop all processes; data is kept")
     commands.add_parser("status", help="show processes with port, and memory and disk usage")
     commands.add_parser("env", help='print shell exports: eval "$(python -m sandbox env)"')
@@ -108,8 +115,14 @@ def _reset(state: State, arguments: argparse.Namespace) -> None:
 
 def _layout(arguments: argparse.Namespace) -> Layout | None:
     """What was said about Magnum; None when nothing was."""
-    names = ("transport", "conductors", "workers")
+    names = ("transport", "conductors", "workers", "magnum")
     said = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    if "magnum" in said:
+        said = {
+            "transport": RABBIT,
+            **said,
+            "magnum": magnum_release.choose(said["magnum"]).version,
+        }
     return Layout(**said) if said else None
 
 

@@ -25,6 +25,7 @@ START_TIMEOUT = 90.0
 _HOST = "127.0.0.1"
 _SERVER = "usr/sbin/mariadbd"
 _INSTALLER = "usr/bin/mariadb-install-db"
+_PASSWORD = "password"  # noqa: S105
 
 
 def fetch() -> Path:
@@ -40,34 +41,59 @@ def start(state: State) -> str:
 
     :raises SandboxError: it cannot be had, or does not come up.
     """
+    stop(state)
+    shutil.rmtree(state.root / NAME, ignore_errors=True)
+    return resume(state)
+
+
+def resume(state: State) -> str:
+    """Start a server, unless it runs, with the database that is there; an empty one at first.
+
+    :raises SandboxError: as :func:`start`.
+    """
     place = fetch()
-    data, password = state.root / NAME / "data", secrets.token_hex(16)
+    home = state.path(NAME, "x").parent
+    data, first = home / "data", home / "first.sql"
     with progress.step("start MariaDB") as step:
-        stop(state)
-        shutil.rmtree(data, ignore_errors=True)
-        data.parent.mkdir(parents=True, exist_ok=True)
-        environment = _environment(place)
-        processes.run(
-            state,
-            f"{NAME}-install",
-            [str(place / _INSTALLER), *_common(place, data), *_NO_LOGINS],
-            env=environment,
-            timeout=START_TIMEOUT,
-        )
-        first = data.parent / "first.sql"
-        write_private(first, _first_statements(password))
-        port = state.port(NAME)
+        password, port = _password(state), state.port(NAME)
+        if not first.exists():
+            _install(state, place, data)
+            write_private(first, _first_statements(password))
         processes.start(
             state,
             NAME,
             [str(place / _SERVER), *_common(place, data), *_options(place, port, first)],
-            env=environment,
+            env=_environment(place),
             cwd=data,
             ready=functools.partial(answers, port, password),
             timeout=START_TIMEOUT,
         )
         step.note(f"{processes.memory_mib(processes.members(state, NAME)):.0f} MiB of memory")
-    return f"mysql+pymysql://{USER}:{password}@{_HOST}:{port}/{SCHEMA}"
+    return url(state)
+
+
+def url(state: State) -> str:
+    """Where SQLAlchemy finds Magnum's database."""
+    return f"mysql+pymysql://{USER}:{_password(state)}@{_HOST}:{state.port(NAME)}/{SCHEMA}"
+
+
+def _password(state: State) -> str:
+    """Chosen once for each database."""
+    path = state.path(NAME, _PASSWORD)
+    if not path.exists():
+        write_private(path, secrets.token_hex(16))
+    return path.read_text()
+
+
+def _install(state: State, place: Path, data: Path) -> None:
+    shutil.rmtree(data, ignore_errors=True)
+    processes.run(
+        state,
+        f"{NAME}-install",
+        [str(place / _INSTALLER), *_common(place, data), *_NO_LOGINS],
+        env=_environment(place),
+        timeout=START_TIMEOUT,
+    )
 
 
 def stop(state: State) -> None:
@@ -123,10 +149,10 @@ def _options(place: Path, port: int, first: Path) -> list[str]:
 
 
 def _first_statements(password: str) -> str:
-    """One statement a line: what the server does before anybody can log in."""
+    """One statement a line: what the server does at each start, before anybody can log in."""
     return (
-        f"CREATE DATABASE {SCHEMA} CHARACTER SET utf8mb3;\n"
-        f"CREATE USER {USER}@'{_HOST}' IDENTIFIED BY '{password}';\n"
+        f"CREATE DATABASE IF NOT EXISTS {SCHEMA} CHARACTER SET utf8mb3;\n"
+        f"CREATE USER IF NOT EXISTS {USER}@'{_HOST}' IDENTIFIED BY '{password}';\n"
         f"GRANT ALL ON *.* TO {USER}@'{_HOST}';\n"
     )
 

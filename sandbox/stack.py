@@ -10,8 +10,8 @@ import shutil
 import sys
 import time
 
-from sandbox import processes, progress
-from sandbox.cloud import broker
+from sandbox import database, processes, progress
+from sandbox.cloud import broker, magnum_release
 from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.config import CERTIFICATE_STORES
 from sandbox.state import file_lock, SandboxError, State
@@ -45,14 +45,30 @@ def up(state: State, certificates: str | None = None, layout: Layout | None = No
 
 
 def _lay_out(state: State, layout: Layout) -> None:
-    """Remember the layout, and have what it needs before anything starts."""
-    if layout != Layout.of(state) and processes.alive(state, "magnum"):
+    """Remember the layout, and have what it needs before anything starts.
+
+    A later release of Magnum takes the place of the one that runs, as in an upgrade.
+    """
+    from sandbox import cloud
+
+    before = Layout.of(state)
+    if state.get("cloud_ready") and not layout.can_follow(before):
         raise SandboxError(
-            f"Magnum runs with {Layout.of(state)}; `python -m sandbox down` first, "
-            f"then `up {layout}`"
+            f"Magnum's database is that of {before}; "
+            f"`python -m sandbox reset {layout}` creates a new sandbox"
+        )
+    running = layout != before and processes.alive(state, "magnum")
+    if running and layout.magnum == before.magnum:
+        raise SandboxError(
+            f"Magnum runs with {before}; `python -m sandbox down` first, then `up {layout}`"
         )
     if layout.names:
         broker.fetch()
+    if layout.release:
+        database.fetch()
+        magnum_release.install(layout.release)
+    if running:
+        cloud.stop_magnum(state)
     layout.record(state)
 
 
@@ -100,7 +116,7 @@ def environment(state: State) -> dict[str, str]:
 
     :raises SandboxError: the sandbox was never up.
     """
-    from sandbox.cloud.lifecycle import without_proxy
+    from sandbox.cloud.environment import without_proxy
 
     bin_dir = state.get("bin_dir")
     if bin_dir is None:

@@ -53,7 +53,8 @@ class Stage:
     says that stestr runs in it; ``binaries`` that it needs the built binaries of the sandbox;
     ``live`` that its lines are worth seeing while it runs; ``verdict`` that it is there to check
     something, so that its run ends with a sum; ``may_skip`` that all of its tests are skipped, and
-    say why, where a program that they need cannot be had.
+    say why, where a program that they need cannot be had; ``notest`` that its environment is only
+    installed.
     """
 
     name: str
@@ -65,10 +66,11 @@ class Stage:
     live: bool = False
     verdict: bool = True
     may_skip: bool = False
+    notest: bool = False
 
     def command(self) -> list[str]:
         """How the stage is run by hand, too."""
-        return ["tox", "-q", "run", "-e", self.env]
+        return ["tox", "-q", "run", "-e", self.env, *(["--notest"] if self.notest else [])]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +100,11 @@ STAGES = {
         Stage("packaging", "packaging", 15, counts=True),
         Stage("unit", "py3", 40, counts=True),
         *(Stage(f"magnum-{n}", f"magnum-{n}-core", 15, counts=True) for n in RELEASES),
+        # The environments with which the sandbox runs other releases of Magnum.
+        *(
+            Stage(f"magnum-{n}-env", f"magnum-{n}", 15, notest=True, verdict=False)
+            for n in RELEASES
+        ),
         Stage("releases", ",".join(f"magnum-{n}" for n in RELEASES), 60, counts=True),
         Stage("crashes", "crashes", 60, live=True),
         Stage("hostile", "hostile", 120, live=True),
@@ -122,6 +129,27 @@ STAGES = {
         Stage("kills", "kills", 60, binaries=True, sandbox=True, live=True),
         Stage("sandbox-live", "sandbox-live", 30, counts=True, binaries=True, sandbox=True),
         Stage("functional", "functional", 120, counts=True, binaries=True, sandbox=True, live=True),
+        *(
+            Stage(
+                f"functional-core-{n}",
+                f"functional-core-{n}",
+                45,
+                counts=True,
+                binaries=True,
+                sandbox=True,
+                live=True,
+            )
+            for n in RELEASES
+        ),
+        Stage(
+            "magnum-upgrade",
+            "magnum-upgrade",
+            45,
+            counts=True,
+            binaries=True,
+            sandbox=True,
+            live=True,
+        ),
         Stage("storms", "storms", 60, counts=True, binaries=True, sandbox=True, live=True),
         Stage(
             "chart-packages",

@@ -3,6 +3,7 @@
 
 import dataclasses
 
+from sandbox.cloud import magnum_release
 from sandbox.state import SandboxError, State
 
 MEMORY, RABBIT = "memory", "rabbit"
@@ -15,17 +16,25 @@ class Layout:
 
     :ivar transport: ``memory``, everything in the API's process; or ``rabbit``.
     :ivar workers: processes of each conductor; the first also runs the periodic tasks.
+    :ivar magnum: version of Magnum, with MariaDB and its migrations; empty for the one that is
+        installed beside the other services, on SQLite.
     :raises SandboxError: numbers below one, or more conductors than fit into one process.
     """
 
     transport: str = MEMORY
     conductors: int = 1
     workers: int = 1
+    magnum: str = ""
 
     def __post_init__(self) -> None:
         if self.transport not in TRANSPORTS:
             raise SandboxError(
                 f"--transport {self.transport}: choose one of {', '.join(TRANSPORTS)}"
+            )
+        if self.magnum and self.transport == MEMORY:
+            raise SandboxError(
+                f"--magnum {self.magnum}: its conductor is a program of its own; "
+                f"add --transport {RABBIT}"
             )
         for option in ("conductors", "workers"):
             value = getattr(self, option)
@@ -53,12 +62,38 @@ class Layout:
             return []
         return [f"magnum-conductor-{number}" for number in range(1, self.conductors + 1)]
 
+    @property
+    def release(self) -> magnum_release.Release | None:
+        """The release of Magnum, where one was chosen."""
+        return magnum_release.choose(self.magnum) if self.magnum else None
+
+    @property
+    def runs_programs(self) -> bool:
+        """Whether Magnum's own programs run, from an environment of their own."""
+        return self.release is not None and not self.release.is_own
+
     def workers_of(self, conductor: str) -> list[str]:
-        """Names of the configurations of a conductor's processes, which are its hosts in Magnum."""
+        """Names of the configurations of a conductor's processes, which are its hosts in Magnum.
+
+        Where Magnum's own program runs, it forks its workers itself.
+        """
+        if self.runs_programs:
+            return [conductor]
         others = [f"{conductor}-worker-{number}" for number in range(2, self.workers + 1)]
         return [conductor, *others]
 
+    def can_follow(self, before: "Layout") -> bool:
+        """Whether Magnum's database is good for this one: its release is the same or a later one.
+
+        Magnum cannot take a migration back.
+        """
+        if self.release is None or before.release is None:
+            return self.magnum == before.magnum
+        return self.release.major >= before.release.major
+
     def __str__(self) -> str:
+        release = f" --magnum {self.magnum}" if self.magnum else ""
         return (
-            f"--transport {self.transport} --conductors {self.conductors} --workers {self.workers}"
+            f"--transport {self.transport} --conductors {self.conductors} "
+            f"--workers {self.workers}{release}"
         )

@@ -8,13 +8,20 @@ Files are written anew at every start, so that ports and paths are those of this
 import dataclasses
 import os
 from pathlib import Path
-import sys
 import uuid
 
-from sandbox.cloud import broker, conductors
+from sandbox.cloud import broker, conductors, magnum_options
 from sandbox.cloud.conductor_layout import Layout, MEMORY
-from sandbox.cloud.ini import ini, merged, Sections, write_private
-from sandbox.cloud.services import auth_url, COMPUTE_HOSTS, HOST, REGION, SERVICES
+from sandbox.cloud.ini import ini, merged, packaged, Sections, write_private
+from sandbox.cloud.services import (
+    auth_url,
+    COMPUTE_HOSTS,
+    HOST,
+    REGION,
+    SERVICES,
+    TRUSTEE_ADMIN,
+    TRUSTEE_DOMAIN,
+)
 from sandbox.state import State
 
 CERTIFICATE_STORES = ("barbican", "x509keypair")
@@ -61,11 +68,6 @@ class Paths:
     def database_url(self, name: str) -> str:
         """The database ``name`` as SQLAlchemy wants it."""
         return f"sqlite:///{self.databases / name}.sqlite"
-
-
-def packaged(service: str, file: str) -> Path:
-    """A file that the service's own package installed below the virtual environment's etc."""
-    return Path(sys.prefix) / "etc" / service / file
 
 
 def compute_node_id(host: str) -> str:
@@ -259,14 +261,8 @@ class Configuration:
         client = {"region_name": REGION, "endpoint_type": "publicURL"}
         clients = ("magnum", "glance", "nova", "neutron", "cinder", "octavia", "barbican")
         return {
+            **magnum_options.of(self.state, self.layout),
             "DEFAULT": self._magnum_transport(),
-            "api": {
-                "host": HOST,
-                "port": self.state.port("magnum"),
-                "workers": 1,
-                "api_paste_config": packaged("magnum", "api-paste.ini"),
-            },
-            "conductor": {"workers": 1},
             "certificates": {"cert_manager_type": self.certificates},
             "quotas": {"max_clusters_per_project": 100},
             "cluster_template": {
@@ -274,6 +270,11 @@ class Configuration:
                 "kubernetes_default_network_driver": "calico",
             },
             "keystone_auth": self._user("magnum"),
+            "trust": {
+                "trustee_domain_name": TRUSTEE_DOMAIN,
+                "trustee_domain_admin_name": TRUSTEE_ADMIN,
+                "trustee_domain_admin_password": self.password,
+            },
             "cinder": {"default_docker_volume_type": ""},
             "drivers": {"verify_ca": True},
             "capi_helm": {

@@ -6,6 +6,8 @@ that code are shared. It forks each service that the file ``wanted.json`` asks f
 ended is forked again only when it is asked for anew, so that a crash is seen and not hidden.
 """
 
+from collections.abc import Iterable, Iterator
+import contextlib
 import dataclasses
 import gc
 import importlib
@@ -54,10 +56,17 @@ class Wish:
 
 def want(state: State, name: str, env: dict[str, str] | None = None) -> None:
     """Ask the parent to fork service ``name`` if it does not run."""
+    with _wishes(state) as wishes:
+        wishes[name] = Wish(time.time_ns(), env or {})
+
+
+@contextlib.contextmanager
+def _wishes(state: State) -> Iterator[dict[str, Wish]]:
+    """All wishes, written again at the end of the ``with``."""
     path = _wanted_file(state)
     with file_lock(path.with_suffix(".lock")):
         wishes = wanted(state)
-        wishes[name] = Wish(time.time_ns(), env or {})
+        yield wishes
         draft = path.with_suffix(".draft")
         draft.write_text(json.dumps({key: dataclasses.asdict(w) for key, w in wishes.items()}))
         draft.replace(path)
@@ -72,9 +81,14 @@ def wanted(state: State) -> dict[str, Wish]:
     return {name: Wish(**wish) for name, wish in content.items()}
 
 
-def forget(state: State) -> None:
-    """Want nothing any more."""
-    _wanted_file(state).unlink(missing_ok=True)
+def forget(state: State, names: Iterable[str] | None = None) -> None:
+    """Want these services no more; no service at all where none is named."""
+    if names is None:
+        _wanted_file(state).unlink(missing_ok=True)
+        return
+    with _wishes(state) as wishes:
+        for name in names:
+            wishes.pop(name, None)
 
 
 def _wanted_file(state: State) -> Path:

@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 import os
 from pathlib import Path
+import sys
 
 Sections = dict[str, dict[str, object]]
 
@@ -24,6 +25,11 @@ def ini(sections: Mapping[str, Mapping[str, object]]) -> str:
         lines += [f"{key} = {str(value).replace('$', '$$')}" for key, value in options.items()]
         lines.append("")
     return "\n".join(lines)
+
+
+def packaged(service: str, file: str) -> Path:
+    """A file that the service's own package installed below the virtual environment's etc."""
+    return Path(sys.prefix) / "etc" / service / file
 
 
 def write_private(path: Path, text: str) -> None:

@@ -12,8 +12,16 @@ import socket
 import sys
 import time
 
-from sandbox import processes, progress
-from sandbox.cloud import broker, conductors, fork_server, plugins, schema, snapshot
+from sandbox import database, processes, progress
+from sandbox.cloud import (
+    broker,
+    conductors,
+    environment,
+    fork_server,
+    magnum_programs,
+    schema,
+    snapshot,
+)
 from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.config import CERTIFICATE_STORES, Configuration, Paths
 from sandbox.cloud.ini import write_private
@@ -23,8 +31,6 @@ from sandbox.state import SandboxError, State
 START_TIMEOUT = 180.0
 # A process that was just killed holds its port until its last thread has ended.
 _CLOSING = 5.0
-# Variables that would lead a service away from its own files or certificates.
-NOT_PASSED_ON = ("KUBECONFIG", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 
 
 def up(state: State, certificates: str = "barbican") -> None:
@@ -69,22 +75,42 @@ def start_magnum(state: State, bin_dir: Path) -> None:
 
     :param bin_dir: directory of ``helm``, put first on Magnum's PATH.
     """
-    behind = Layout.of(state).names
-    if behind:
+    layout = Layout.of(state)
+    if layout.names:
         broker.start(state, _secrets(state)["password"])
-    _start(state, ["magnum", *behind], env={"PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"})
+    if layout.release and not processes.alive(state, "magnum"):
+        magnum_programs.migrate(state, layout.release, environment.of_services(state))
+    _start(state, _magnum(state), env=_with_helm(bin_dir))
+
+
+def stop_magnum(state: State) -> None:
+    """End API and conductors; nothing else notices."""
+    fork_server.forget(state, _magnum(state))
+    for name in _magnum(state):
+        processes.stop(state, name)
+    for name in Layout.of(state).names:
+        conductors.stop(state, name)
+
+
+def _magnum(state: State) -> list[str]:
+    return ["magnum", *Layout.of(state).names]
+
+
+def _with_helm(bin_dir: Path) -> dict[str, str]:
+    return {"PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"}
 
 
 def restart(state: State, name: str, timeout: float = 10.0) -> None:
     """End one service and start it again with the environment that it had."""
+    programs = _magnum(state) if Layout.of(state).runs_programs else []
     wish = fork_server.wanted(state).get(name)
-    if wish is None:
+    if wish is None and name not in programs:
         raise SandboxError(f"{name} was never started here; choose one of {', '.join(SERVICES)}")
     if name in Layout.of(state).names:
         conductors.stop(state, name, timeout)
     else:
         processes.stop(state, name, timeout)
-    fork_server.want(state, name, wish.env)
+    _begin(state, name, wish.env if wish else _with_helm(Path(state.get("bin_dir"))))
     _wait(state, name)
 
 
@@ -101,8 +127,9 @@ def erase(state: State) -> None:
 
 def status(state: State) -> list[tuple[str, str]]:
     """Each service with ``running (real)`` if it answers, else ``starting`` or ``stopped``."""
-    behind = Layout.of(state).names
-    names = [*services(state), *([broker.NAME, *behind] if behind else [])]
+    layout = Layout.of(state)
+    names = [*services(state), *([broker.NAME, *layout.names] if layout.names else [])]
+    names += [database.NAME] if layout.release else []
     return [(name, _service_status(state, name)) for name in names]
 
 
@@ -126,6 +153,7 @@ def _stop(state: State) -> None:
         processes.stop(state, name)
     processes.stop(state, fork_server.NAME)
     broker.stop(state)
+    database.stop(state)
 
 
 def _erase_data(state: State) -> None:
@@ -178,34 +206,9 @@ def _make_schema(state: State, name: str) -> None:
         state,
         f"schema-{name}",
         [sys.executable, "-m", "sandbox.cloud.schema", name, str(state.root)],
-        env=_environment(state) | {"OS_BOOTSTRAP_PASSWORD": _secrets(state)["password"]},
+        env=environment.of_services(state) | {"OS_BOOTSTRAP_PASSWORD": _secrets(state)["password"]},
         timeout=schema.COMMAND_TIMEOUT,
     )
-
-
-def _environment(state: State) -> dict[str, str]:
-    """Environment of all service processes."""
-    announced = plugins.announce(Paths.of(state).root / "plugins")
-    # Whoever tries another driver than the installed one names its place.
-    first = os.environ.get("SANDBOX_PYTHONPATH")
-    kept = {
-        key: value
-        for key, value in os.environ.items()
-        if key not in NOT_PASSED_ON and not key.startswith("OS_")
-    }
-    return kept | {
-        **without_proxy(),
-        "PYTHONPATH": os.pathsep.join(filter(None, (first, str(announced)))),
-        "XDG_CACHE_HOME": str(state.path("cloud", "cache")),  # plug-in look-ups are cached there
-        processes.OWNER_VARIABLE: str(state.root),
-    }
-
-
-def without_proxy() -> dict[str, str]:
-    """Variables that keep requests to this machine from a proxy, whatever others it is for."""
-    known = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
-    spared = ",".join(filter(None, [known, "127.0.0.0/8", HOST, "localhost"]))
-    return {"no_proxy": spared, "NO_PROXY": spared}
 
 
 def _start(
@@ -216,13 +219,13 @@ def _start(
             state,
             fork_server.NAME,
             [sys.executable, "-m", "sandbox.cloud.fork_server", str(state.root)],
-            env=_environment(state),
+            env=environment.of_services(state),
             cwd=Paths.of(state).root,
         )
         for name in names:
             if not processes.alive(state, name):
                 _refuse_stranger(state, name)
-                fork_server.want(state, name, env)
+                _begin(state, name, env)
         if bootstrap:  # Nova waits for its user before it answers
             _wait(state, "keystone")
             _identity(state)
@@ -231,6 +234,14 @@ def _start(
         entries = [processes.recorded(state, name) for name in (fork_server.NAME, *names)]
         used = processes.memory_mib(entry.pid for entry in entries if entry)
         step.note(f"{used:.0f} MiB of memory")
+
+
+def _begin(state: State, name: str, env: dict[str, str] | None) -> None:
+    """Start a service; it need not answer yet."""
+    if name in _magnum(state) and Layout.of(state).runs_programs:
+        magnum_programs.start(state, name, environment.of_services(state) | (env or {}))
+    else:
+        fork_server.want(state, name, env)
 
 
 def _refuse_stranger(state: State, name: str) -> None:
@@ -281,9 +292,9 @@ def _wait(state: State, name: str) -> None:
 
 
 def _ended(state: State, name: str) -> bool:
-    """Whether the process that was forked for the last wish is dead."""
-    entry = processes.recorded(state, name)
-    asked = fork_server.wanted(state)[name].asked
+    """Whether its process, the one that was forked for the last wish, is dead."""
+    entry, wish = processes.recorded(state, name), fork_server.wanted(state).get(name)
+    asked = wish.asked if wish else 0
     return entry is not None and entry.order > asked and not entry.running
 
 

@@ -88,7 +88,10 @@ def _magnum(state: State) -> None:
     from magnum.db.sqlalchemy import migration, models
 
     service.prepare_service(["magnum", "--config-file", str(Paths.of(state).conf("magnum"))])
-    engine = sqlalchemy.create_engine(magnum.conf.CONF.database.connection)
+    # The snapshot has it also where another release of Magnum has its own database elsewhere.
+    url = Paths.of(state).database_url("magnum")
+    magnum.conf.CONF.set_override("connection", url, group="database")
+    engine = sqlalchemy.create_engine(url)
     models.Base.metadata.create_all(engine)
     migration.stamp("head")
 

@@ -9,7 +9,14 @@ import openstack
 import yaml
 
 from sandbox.cloud.ini import write_private
-from sandbox.cloud.services import auth_url, COMPUTE_HOSTS, REGION, SERVICES
+from sandbox.cloud.services import (
+    auth_url,
+    COMPUTE_HOSTS,
+    REGION,
+    SERVICES,
+    TRUSTEE_ADMIN,
+    TRUSTEE_DOMAIN,
+)
 from sandbox.state import State
 
 TENANT = "demo"
@@ -86,6 +93,7 @@ def identity(state: State, password: str) -> None:
         for role in ("admin", "service"):
             keystone.assign_project_role_to_user(services, user, roles[role])
     _catalog(state, keystone)
+    _trustee_domain(keystone, roles["admin"], password)
     tenant, user = _project(keystone, TENANT), _user(keystone, TENANT, password)
     for role in TENANT_ROLES:
         keystone.assign_project_role_to_user(tenant, user, roles[role])
@@ -104,6 +112,16 @@ def _catalog(state: State, keystone: Any) -> None:
                 url=service.endpoint(state),
                 region_id=REGION,
             )
+
+
+def _trustee_domain(keystone: Any, role: Any, password: str) -> None:
+    """What Magnum's installation guide asks for: until Magnum 22 each request looks for it."""
+    found = next(keystone.domains(name=TRUSTEE_DOMAIN), None)
+    domain = found or keystone.create_domain(name=TRUSTEE_DOMAIN)
+    user = next(keystone.users(name=TRUSTEE_ADMIN, domain_id=domain.id), None)
+    if user is None:
+        user = keystone.create_user(name=TRUSTEE_ADMIN, password=password, domain_id=domain.id)
+    keystone.assign_domain_role_to_user(domain, user, role)
 
 
 def _project(keystone: Any, name: str) -> Any:

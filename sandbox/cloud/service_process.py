@@ -11,7 +11,8 @@ from typing import Any, TextIO
 from sandbox import processes
 from sandbox.cloud import sqlite
 from sandbox.cloud.conductor_layout import Layout
-from sandbox.cloud.config import packaged, Paths
+from sandbox.cloud.config import Paths
+from sandbox.cloud.ini import packaged
 from sandbox.cloud.services import COMPUTE_HOSTS, HOST, SERVICES
 from sandbox.state import State
 

@@ -7,6 +7,8 @@ from sandbox.state import State
 
 HOST = "127.0.0.1"
 REGION = "RegionOne"
+#: Of the users that Magnum may make for clusters, and who manages them.
+TRUSTEE_DOMAIN, TRUSTEE_ADMIN = "magnum", "magnum_domain_admin"
 
 
 @dataclasses.dataclass(frozen=True)

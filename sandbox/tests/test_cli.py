@@ -52,6 +52,15 @@ class TestCommands(StateCase):
         self.assertIn("Magnum runs with --transport memory --conductors 1 --workers 1", said)
         self.assertEqual(Layout(), Layout.of(box))
 
+    def test_a_database_goes_back_to_no_earlier_release(self) -> None:
+        box = self.sandbox()
+        Layout("rabbit", magnum="22.0.0").record(box)
+        box.record(cloud_ready=True)
+        status, _, said = self.run_command("up", "--magnum", "20")
+        self.assertEqual(1, status)
+        self.assertIn("Magnum's database is that of --transport rabbit", said)
+        self.assertIn("reset --transport rabbit --conductors 1 --workers 1 --magnum 20.0.2", said)
+
     def test_logs_of_nobody(self) -> None:
         status, _, said = self.run_command("logs", "heat")
         self.assertEqual(1, status)

@@ -68,13 +68,13 @@ class Cluster:
 
     def begun(self) -> None:
         """Wait until the release has a name."""
-        self.until(lambda rows: bool(rows.cluster.get("cluster_id")), "a release", _ROW_AFTER)
+        self.until(lambda rows: bool(rows.release), "a release", _ROW_AFTER)
 
     @property
     def release(self) -> str:
-        """Name of the Helm release and of the Cluster, which Magnum shows as ``cluster_id``."""
-        self._release = self._release or self.rows().cluster.get("cluster_id") or ""
-        assert self._release, f"Magnum shows no cluster_id of cluster {self.uuid}"
+        """Name of the Helm release and of the Cluster."""
+        self._release = self._release or self.rows().release
+        assert self._release, f"Magnum shows no name of the release of cluster {self.uuid}"
         return self._release
 
     def until(

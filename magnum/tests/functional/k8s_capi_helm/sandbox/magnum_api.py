@@ -39,6 +39,15 @@ class Rows:
     def reason(self) -> str:
         return self.cluster.get("status_reason") or ""
 
+    @property
+    def release(self) -> str:
+        """Name of the Helm release and of the Cluster: ``stack_id`` until microversion 1.12."""
+        return self.cluster.get("cluster_id") or self.cluster.get("stack_id") or ""
+
+    @property
+    def health(self) -> str:
+        return self.cluster.get("health_status") or ""
+
     def has_failed(self, group: str) -> bool:
         """Whether a nodegroup that is there is in a FAILED state."""
         return group in self.groups and str(self.groups[group]["status"]).endswith("_FAILED")

@@ -19,7 +19,7 @@ import openstack
 
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting
 from sandbox.cloud import seed
-from sandbox.cloud.lifecycle import without_proxy
+from sandbox.cloud.environment import without_proxy
 
 #: kind -> names or ids of what is there.
 Inventory = dict[str, set[str]]
