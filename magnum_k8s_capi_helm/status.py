@@ -129,6 +129,38 @@ def check_driver(_: object) -> Iterator[Finding]:
             yield True, f"The driver cannot be loaded by {sys.executable}: {detail}."
 
 
+def check_other_drivers(conf: Any) -> Iterator[Finding]:
+    """Whose clusters are whose, where several drivers build clusters of the same type.
+
+    A template without a driver is handled by the one that Magnum has loaded last of those that
+    provide its type, which is a matter of the order of directories (``Driver.get_drivers``).
+    """
+    provided: dict[tuple[str, ...], list[str]] = {}
+    for point in metadata.entry_points(group="magnum.drivers"):
+        if point.name in conf.drivers.disabled_drivers:
+            continue
+        try:
+            types = [tuple(one.values()) for one in point.load()().provides]
+        except Exception as error:
+            yield (
+                True,
+                f"Driver {point.name} of {_owner(point)} cannot be created, and with it each "
+                f"request about a template without a driver fails: {type(error).__name__}: "
+                f"{error}. Mend it, or add it to [drivers] disabled_drivers.",
+            )
+            continue
+        for cluster_type in types:
+            provided.setdefault(cluster_type, []).append(point.name)
+    for cluster_type, names in provided.items():
+        if len(names) > 1 and ENTRY_POINT in names:
+            yield (
+                False,
+                f"Clusters of type ({', '.join(cluster_type)}) are built by {' and '.join(names)}; "
+                f"templates without a driver use {names[-1]} on this host. Set the driver of each "
+                "template; the page about other drivers in the installation guide says how.",
+            )
+
+
 def check_choice(conf: Any) -> Iterator[Finding]:
     """Magnum's own options let the driver be used."""
     if ENTRY_POINT in conf.drivers.disabled_drivers:
@@ -259,6 +291,7 @@ CHECKS = (
     ("Required packages", check_requirements),
     ("Entry point", check_entry_points),
     ("Driver", check_driver),
+    ("Other drivers", check_other_drivers),
     ("Options of Magnum", check_choice),
     ("Options of the driver", check_options),
     ("Helm", check_helm),

@@ -105,6 +105,7 @@ STAGES = {
             Stage(f"magnum-{n}-env", f"magnum-{n}", 15, notest=True, verdict=False)
             for n in RELEASES
         ),
+        Stage("beside", "beside", 15, counts=True),
         Stage("releases", ",".join(f"magnum-{n}" for n in RELEASES), 60, counts=True),
         Stage("crashes", "crashes", 60, live=True),
         Stage("hostile", "hostile", 120, live=True),
