@@ -16,9 +16,11 @@ from typing import Any
 
 import kubernetes.client
 import kubernetes.config
+import urllib3
 import yaml
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.kube.proxy import choose_proxy
 
 _DEFAULT = pathlib.Path("~/.kube/config")
 _REFERENCES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
@@ -80,27 +82,36 @@ def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.cl
     :raises errors.ManagementRefused: it holds nothing that can be used.
     """
     configuration = kubernetes.client.Configuration()
+    proxy_url = None
     try:
         if path is None:
             _load_pod(client_configuration=configuration)
         else:
-            _load_file(path, configuration, plugin_limit)
+            proxy_url = _load_file(path, configuration, plugin_limit)
     except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise _unusable(path, f"{type(error).__name__}: {error}") from None
     # Attempts are counted in one place, by the client, with a pause between them.
     configuration.retries = False
     configuration.connection_pool_maxsize = _CONNECTIONS
-    return kubernetes.client.ApiClient(configuration=configuration)
+    proxy = choose_proxy(configuration.host, proxy_url, os.environ)
+    configuration.proxy, configuration.no_proxy = proxy.url, proxy.no_proxy
+    configuration.proxy_headers = dict(proxy.headers) or None
+    try:
+        return kubernetes.client.ApiClient(configuration=configuration)
+    except (urllib3.exceptions.HTTPError, ImportError, ValueError) as error:
+        raise _unusable(path, f"proxy {proxy.url}: {type(error).__name__}: {error}") from None
 
 
 def _load_file(
     path: str, configuration: kubernetes.client.Configuration, plugin_limit: float
-) -> None:
+) -> str | None:
     """Read a kubeconfig as the library's own loader does, and bound the exec plugins that it names.
 
     The library waits for a plugin without a limit, now and whenever a token has run out, so the
     plugin is started by ``timeout`` of coreutils, which ends its children too. Now it has no more
     time than whoever asked.
+
+    :returns: the ``proxy-url`` of its cluster.
     """
     config = _merged(path).config
     if config is None:
@@ -117,6 +128,15 @@ def _load_file(
     _loader(config_dict=config, config_base_path=None).load_and_set(configuration)
     for plugin in plugins:
         plugin["args"][1] = str(plugin_limit)
+    return _proxy_url(config)
+
+
+def _proxy_url(config: Any) -> str | None:
+    """What the cluster of the current context says."""
+    context = config["contexts"].get_with_name(config["current-context"])["context"]
+    cluster = config["clusters"].get_with_name(context["cluster"])["cluster"]
+    url = cluster.value.get("proxy-url")
+    return url if isinstance(url, str) else None
 
 
 # Parsing takes milliseconds, each request asks, and the answer hardly ever changes.
