@@ -128,13 +128,15 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         """Fetch a chart; a login in the repository's URL does not get into helm's arguments.
 
         Everybody on the machine could read it there. ``helm repo add`` takes a password from stdin,
-        and writes it to a file of its own.
+        and writes it to a file of its own. Without a home that it can write, helm calls a
+        repository invalid, so it caches indexes beside the chart.
 
         :raises errors.DriverError: as :meth:`run`.
         """
         url = urllib.parse.urlsplit(repo or "")
         # Beside what is unpacked: what a killed process leaves there is swept.
-        with tempfile.TemporaryDirectory(prefix="login.", dir=self._unpack_directory) as place:
+        with tempfile.TemporaryDirectory(prefix="cache.", dir=self._unpack_directory) as place:
+            self._environment.setdefault("HELM_CACHE_HOME", f"{place}/cache")
             if url.username is not None:
                 self._log_in(url, url.username, place)
                 chart_ref, repo = f"{_REPOSITORY}/{chart_ref}", None

@@ -6,11 +6,14 @@ from __future__ import annotations
 import base64
 from http import HTTPStatus
 import http.server
+import os
 from pathlib import Path
+import shutil
 import tempfile
 import threading
 from typing import Any
 import unittest
+from unittest import mock
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
@@ -23,7 +26,14 @@ _LOGIN = "the%20reader:p%40ss%3Aword%2F@"
 _CHART, _VERSION = "small", "1.2.3"
 
 
-class _Closed(http.server.SimpleHTTPRequestHandler):
+class _Open(http.server.SimpleHTTPRequestHandler):
+    """Files for all."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is printed."""
+
+
+class _Closed(_Open):
     """Files for who has the password."""
 
     def do_GET(self) -> None:
@@ -32,9 +42,6 @@ class _Closed(http.server.SimpleHTTPRequestHandler):
             self.send_error(HTTPStatus.UNAUTHORIZED)
             return
         super().do_GET()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is printed."""
 
 
 class TestRepository(unittest.TestCase):
@@ -50,13 +57,16 @@ class TestRepository(unittest.TestCase):
         )
         rendering.run("package", chart, "--destination", self.served)
         rendering.run("repo", "index", self.served)
+        self.place = self.serve(_Closed)
+
+    def serve(self, handler: type[http.server.SimpleHTTPRequestHandler]) -> str:
         server = http.server.ThreadingHTTPServer(
-            ("127.0.0.1", 0), lambda *args: _Closed(*args, directory=str(self.served))
+            ("127.0.0.1", 0), lambda *args: handler(*args, directory=str(self.served))
         )
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.place = f"127.0.0.1:{server.server_port}"
+        return f"127.0.0.1:{server.server_port}"
 
     def pull(self, program: str, login: str) -> Path:
         """Fetch the chart with a helm that writes its arguments down."""
@@ -81,6 +91,20 @@ class TestRepository(unittest.TestCase):
                 self.assertNotIn("p@ss", arguments)
                 self.assertNotIn("p%40ss", arguments)
                 self.assertEqual([], list(self.directory.rglob("repositories.yaml")))
+
+    def test_a_home_that_cannot_be_written_is_not_needed(self) -> None:
+        """As in a container with a read-only root, where helm calls the repository invalid."""
+        self.place = self.serve(_Open)
+        with mock.patch.dict(os.environ, HOME="/proc/nowhere"):
+            os.environ.pop("HELM_CACHE_HOME", None)
+            os.environ.pop("XDG_CACHE_HOME", None)
+            for program in (rendering.helm(), rendering.helm4()):
+                with self.subTest(helm=program):
+                    found = self.pull(program, "")
+                    self.assertTrue((found / _CHART / "Chart.yaml").is_file())
+                    # Nothing of what helm has cached is left but the chart.
+                    self.assertEqual([found], list(self.unpacked.iterdir()))
+                    shutil.rmtree(found)
 
     def test_a_wrong_one_is_said_without_telling_it(self) -> None:
         for program in (rendering.helm(), rendering.helm4()):
