@@ -1585,6 +1585,55 @@ _NAMES = (
     ),
 )
 
+_SITES = (
+    Mutant(
+        "unwritable-charts",
+        "a chart directory that cannot be written stops each creation",
+        f"{DRIVER}/chart_store/directory.py",
+        "return _temporary(self._path, reason, os.getpid()) if reason else self._path",
+        "return self._path",
+        Suite.UNIT,
+        ("test_chart_directory.UnwritableDirectoryTest",),
+    ),
+    Mutant(
+        "bundled-is-copied",
+        "the bundled chart needs a directory that can be written",
+        f"{DRIVER}/chart_store/store.py",
+        "                if chart_source_used.repository != chart_source.BUNDLED:\n"
+        "                    raise\n",
+        "                raise\n",
+        Suite.UNIT,
+        ("test_chart_directory.UnwritableDirectoryTest",),
+    ),
+    Mutant(
+        "proxy-of-the-environment",
+        "the environment wins over the proxy of the kubeconfig",
+        f"{DRIVER}/kube/proxy.py",
+        '        return _proxy(proxy_url, "")\n',
+        '        proxy_url = ""\n',
+        Suite.UNIT,
+        ("test_management_proxy.ChoiceTest", "test_management_proxy.WayTest"),
+    ),
+    Mutant(
+        "young-group-is-missed",
+        "a nodegroup that is being created makes its cluster UNHEALTHY",
+        f"{DRIVER}/status/health.py",
+        'nodegroup.status not in ("CREATE_IN_PROGRESS", "CREATE_FAILED")',
+        'nodegroup.status != "CREATE_FAILED"',
+        Suite.UNIT,
+        ("test_status_health.MissingGroupTest",),
+    ),
+    Mutant(
+        "helm-at-home",
+        "helm keeps indexes of repositories in the home of magnum-conductor",
+        f"{DRIVER}/helm/cli.py",
+        '            self._environment.setdefault("HELM_CACHE_HOME", f"{place}/cache")\n',
+        "",
+        Suite.CHARTS,
+        ("test_repository.TestRepository",),
+    ),
+)
+
 MUTANTS = (
     *_NAIVE,
     *_STATUS,
@@ -1602,4 +1651,5 @@ MUTANTS = (
     *_HOSTILE,
     *_BOUNDS,
     *_NAMES,
+    *_SITES,
 )
