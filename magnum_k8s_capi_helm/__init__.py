@@ -32,7 +32,8 @@ def _join() -> None:
 
         path = magnum.drivers.__path__
         if (DIRECTORY / "k8s_capi_helm").is_dir() and str(DIRECTORY) not in path:
-            path.append(str(DIRECTORY))
+            # First: an older copy beside Magnum, of a package of the distribution, must not win.
+            path.insert(0, str(DIRECTORY))
 
 
 _join()

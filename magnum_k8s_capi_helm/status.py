@@ -14,6 +14,7 @@ import difflib
 from importlib import metadata
 import os
 from pathlib import Path
+import pwd
 import stat
 import subprocess
 import sys
@@ -37,6 +38,7 @@ Install {name} with the Python that runs Magnum. The first line of its programs 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     try:
+        from oslo_config import cfg
         from oslo_upgradecheck import upgradecheck
 
         import magnum.conf
@@ -49,7 +51,11 @@ def main(argv: list[str] | None = None) -> int:
     conf = magnum.conf.CONF
     arguments = sys.argv[1:] if argv is None else argv
     checks = _commands(upgradecheck, conf)
-    return int(upgradecheck.main(conf, "magnum", checks, arguments))
+    try:
+        return int(upgradecheck.main(conf, "magnum", checks, arguments))
+    except cfg.Error as error:
+        sys.stderr.write(f"The configuration cannot be read: {error}\n")
+        return FAILURE
 
 
 def _commands(upgradecheck: Any, conf: Any) -> Any:
@@ -127,6 +133,13 @@ def check_driver(_: object) -> Iterator[Finding]:
         except Exception as error:
             detail = f"{type(error).__name__}: {error}"
             yield True, f"The driver cannot be loaded by {sys.executable}: {detail}."
+            return
+        import magnum.drivers.k8s_capi_helm as package
+        from magnum_k8s_capi_helm import DIRECTORY
+
+        loaded = Path(package.__file__).resolve().parent
+        if loaded.parent != DIRECTORY and DIRECTORY.joinpath(loaded.name).is_dir():
+            yield True, f"{loaded} is loaded instead of {DIRECTORY / loaded.name}; remove it."
 
 
 def check_other_drivers(conf: Any) -> Iterator[Finding]:
@@ -144,9 +157,10 @@ def check_other_drivers(conf: Any) -> Iterator[Finding]:
         except Exception as error:
             yield (
                 True,
-                f"Driver {point.name} of {_owner(point)} cannot be created, and with it each "
-                f"request about a template without a driver fails: {type(error).__name__}: "
-                f"{error}. Mend it, or add it to [drivers] disabled_drivers.",
+                f"Driver {point.name} of {_owner(point)} cannot be created: "
+                f"{type(error).__name__}: {error}. Magnum creates all of them, so that requests "
+                "about templates of any driver fail. Mend it, or add it to [drivers] "
+                "disabled_drivers.",
             )
             continue
         for cluster_type in types:
@@ -177,8 +191,14 @@ def check_options(conf: Any) -> Iterator[Finding]:
 
     from magnum_k8s_capi_helm import list_opts
 
-    known = _known(list_opts())
-    for path in _files(conf):
+    known, files = _known(list_opts()), _files(conf)
+    if not files:
+        yield (
+            False,
+            "No configuration file of Magnum was read: run this as the user of the service, or "
+            "name the files of the service with --config-file.",
+        )
+    for path in files:
         sections: dict[str, dict[str, list[str]]] = {}
         try:
             cfg.ConfigParser(path, sections).parse()
@@ -186,10 +206,36 @@ def check_options(conf: Any) -> Iterator[Finding]:
             yield True, f"{path} cannot be read: {error}."
             continue
         for section, options in sections.items():
-            if section in GROUPS:
-                yield from _unknown_options(path, section, options, known[section])
+            # oslo.config reads names of groups in lower case.
+            if section.lower() in GROUPS:
+                yield from _unknown_options(path, section, options, known[section.lower()])
             elif meant := _meant(section, GROUPS, _SIMILAR):
                 yield False, f"{path} has a group [{section}], which nothing reads: [{meant}]?"
+
+
+def check_values(conf: Any) -> Iterator[Finding]:
+    """Options of the driver have values that it takes, and that do not contradict each other."""
+    from oslo_config import cfg
+
+    from magnum.drivers.k8s_capi_helm import conf as options
+    from magnum.drivers.k8s_capi_helm import errors
+    from magnum.drivers.k8s_capi_helm.reconcile import clients
+    from magnum_k8s_capi_helm import list_opts
+
+    options.register_opts(conf)
+    is_readable = True
+    for group, group_options in list_opts():
+        for option in group_options:
+            try:
+                conf[str(group)][option.dest]
+            except (cfg.Error, ValueError) as error:
+                is_readable = False
+                yield True, f"[{group}] {option.name}: {error}."
+    try:
+        if is_readable:
+            clients.check_options(conf.capi_helm)
+    except errors.DriverError as error:
+        yield True, error.detail or str(error)
 
 
 def _known(groups: Iterable[tuple[Any, Iterable[Any]]]) -> dict[str, set[str]]:
@@ -208,7 +254,11 @@ def _known(groups: Iterable[tuple[Any, Iterable[Any]]]) -> dict[str, set[str]]:
 
 
 def _files(conf: Any) -> list[str]:
-    """The configuration files that Magnum would read with the same arguments."""
+    """The configuration files that were read.
+
+    A service also reads files of its own name, such as magnum-conductor.conf; ``--config-file``
+    names them here.
+    """
     found = [str(path) for path in conf.config_file or ()]
     for directory in conf.config_dir or ():
         found += [str(path) for path in sorted(Path(directory).glob("*.conf"))]
@@ -258,7 +308,7 @@ def check_helm(_: object) -> Iterator[Finding]:
 
 
 def check_kubeconfig(conf: Any) -> Iterator[Finding]:
-    """There is a kubeconfig, and only its owner reads it."""
+    """There is a kubeconfig that names a cluster and a user, and only its owner reads it."""
     from magnum.drivers.k8s_capi_helm import conf as options
     from magnum.drivers.k8s_capi_helm import errors
     from magnum.drivers.k8s_capi_helm.kube import kubeconfig
@@ -273,18 +323,61 @@ def check_kubeconfig(conf: Any) -> Iterator[Finding]:
                 "on hosts of magnum-conductor; magnum-api needs none.",
             )
         return
+    if not conf.capi_helm.kubeconfig_file:
+        yield (
+            False,
+            f"[capi_helm] kubeconfig_file is not set, and {found} is that of the user who runs "
+            "this check. The user of magnum-conductor may have another one: set the option.",
+        )
     try:
         kubeconfig.fingerprint(found)
     except errors.DriverError as error:
-        yield (
-            False,
-            f"{error.detail or error}. magnum-conductor cannot use it; magnum-api need not.",
-        )
+        yield False, f"{error.detail}. magnum-conductor needs it; magnum-api does not."
         return
     for path in filter(None, found.split(os.pathsep)):
-        mode = stat.S_IMODE(os.stat(path).st_mode)
-        if mode & 0o077:
-            yield False, f"{path} has mode {mode:04o}, so that other users can use it: chmod 600."
+        if missing := _missing_reference(Path(path)):
+            yield False, f"{path}: {missing}. magnum-conductor cannot use it."
+        status = os.stat(path)
+        if mode := stat.S_IMODE(status.st_mode) & 0o077:
+            yield (
+                False,
+                f"{path} has mode {stat.S_IMODE(status.st_mode):04o}, so that others than its "
+                f"owner {_user(status.st_uid)} can use it ({mode:03o}). Let the user of "
+                "magnum-conductor own it, then chmod 600.",
+            )
+        elif status.st_uid != os.geteuid():
+            yield (
+                False,
+                f"{path} belongs to {_user(status.st_uid)}, and this check runs as "
+                f"{_user(os.geteuid())}. The user of magnum-conductor must own it.",
+            )
+
+
+def _missing_reference(path: Path) -> str:
+    """What a kubeconfig names and does not have; "" where it is complete."""
+    import yaml
+
+    content = yaml.safe_load(path.read_text())
+    content = content if isinstance(content, dict) else {}
+    context = _entry(content, "contexts", content.get("current-context")).get("context") or {}
+    if not context:
+        return f"current-context {content.get('current-context')!r} is not in its contexts"
+    for section, key in (("clusters", "cluster"), ("users", "user")):
+        if not _entry(content, section, context.get(key)):
+            return f"{key} {context.get(key)!r} of the current context is not in its {section}"
+    return ""
+
+
+def _entry(content: dict[str, Any], section: str, name: Any) -> dict[str, Any]:
+    entries = [one for one in content.get(section) or () if isinstance(one, dict)]
+    return next((one for one in entries if one.get("name") == name), {})
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"uid {number}"
 
 
 CHECKS = (
@@ -294,6 +387,7 @@ CHECKS = (
     ("Other drivers", check_other_drivers),
     ("Options of Magnum", check_choice),
     ("Options of the driver", check_options),
+    ("Values of these options", check_values),
     ("Helm", check_helm),
     ("Kubeconfig", check_kubeconfig),
 )

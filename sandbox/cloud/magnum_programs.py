@@ -11,8 +11,6 @@ from sandbox.cloud.magnum_release import Release
 from sandbox.state import State
 
 API = "magnum"
-#: The first release whose programs do not import eventlet.
-_THREADS_SINCE = 23
 _MIGRATION_TIMEOUT = 300.0
 _MIGRATIONS = "magnum-db-manage"
 
@@ -41,16 +39,10 @@ def start(state: State, name: str, env: dict[str, str]) -> None:
     path = os.pathsep.join([str(Path(release.program("python")).parent), env["PATH"]])
     files = [str(Paths.of(state).conf(conf)) for conf in dict.fromkeys((API, name))]
     arguments = [f"--config-file={file}" for file in files]
-    command = _api(release) if name == API else _conductor(release)
+    if name == API:
+        command = [release.program("magnum-api")]
+    else:
+        # As its own console script does, on eventlet.
+        script = Path(__file__).with_name("watched_conductor.py")
+        command = [release.program("python"), "-W", "ignore", str(script)]
     processes.start(state, name, [*command, *arguments], env={**env, "PATH": path})
-
-
-def _api(release: Release) -> list[str]:
-    return [release.program("magnum-api")]
-
-
-def _conductor(release: Release) -> list[str]:
-    if release.major >= _THREADS_SINCE:
-        return [release.program("magnum-conductor")]
-    script = Path(__file__).with_name("watched_conductor.py")
-    return [release.program("python"), "-W", "ignore", str(script)]

@@ -18,7 +18,8 @@ from sandbox import progress
 from sandbox.state import file_lock, SandboxError
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTALL_TIMEOUT = 900.0
+#: Seconds; more than the stage itself takes before it ends what it has started.
+INSTALL_TIMEOUT = 1000.0
 _PIN = re.compile(r"^magnum==(\S+)$", re.M)
 _SAID = 600
 
@@ -93,14 +94,17 @@ def _run_stage(stage: str) -> None:
     python = runner / "python"
     if not python.exists():
         raise SandboxError(f"tox is not in {runner}; run `make demo` or tools/bootstrap.sh first")
-    done = subprocess.run(
-        [str(python), str(ROOT / "tools" / "stages.py"), stage],
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        timeout=INSTALL_TIMEOUT,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [str(python), str(ROOT / "tools" / "stages.py"), stage],
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SandboxError(f"{stage} did not end within {INSTALL_TIMEOUT:.0f} s") from error
     if done.returncode != 0:
         raise SandboxError(f"{stage} failed: {(done.stdout + done.stderr)[-_SAID:]}")
 

@@ -85,12 +85,22 @@ def store_chart(directory: pathlib.Path, store: pathlib.Path) -> Chart:
     """
     chart = read_chart(directory)
     target = directory_of(store, chart.name, chart.version, chart.digest)
-    if not target.is_dir():
+    if not _is_whole(target, chart):
         try:
+            if target.is_dir():
+                shutil.rmtree(target, ignore_errors=True)
             _copy(directory, target)
         except OSError as error:
             raise write_error(target, error) from None
     return dataclasses.replace(chart, path=str(target))
+
+
+def _is_whole(directory: pathlib.Path, chart: Chart) -> bool:
+    """Whether the store has this chart; cleaners of temporary directories take files one by one."""
+    try:
+        return read_chart(directory).digest == chart.digest
+    except errors.ChartNotFound:
+        return False
 
 
 def archive_paths(directory: pathlib.Path) -> list[str]:

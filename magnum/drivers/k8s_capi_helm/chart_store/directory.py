@@ -7,9 +7,7 @@ runs it can rarely write (``magnum/conf/paths.py``).
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import functools
 import os
 import pathlib
 import pwd
@@ -22,6 +20,11 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 
 LOG = logging.getLogger(__name__)
+
+_PREFIX = "k8s-capi-helm-charts-"
+_PROBE = ".probe-"
+#: By process, as one that is forked has its own.
+_made: dict[int, pathlib.Path] = {}
 
 
 class ChartDirectory:
@@ -37,16 +40,17 @@ class ChartDirectory:
         """The directory for charts that are fetched now.
 
         It is the configured one if this process can write it. Otherwise it is a temporary one,
-        which is deleted when the process ends; the operator's log says so once.
+        which a later process deletes when this one has ended; the operator's log says so once.
 
         :raises errors.ChartNotFound: no directory at all can be written.
         """
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            reason = "" if os.access(self._path, os.W_OK | os.X_OK) else "Permission denied"
+            # What a security module, a quota or a read-only mount says is known by writing only.
+            os.rmdir(tempfile.mkdtemp(prefix=_PROBE, dir=self._path))
         except OSError as error:
-            reason = error.strerror or str(error)
-        return _temporary(self._path, reason, os.getpid()) if reason else self._path
+            return _temporary(self._path, error.strerror or str(error))
+        return self._path
 
     def read_paths(self) -> tuple[pathlib.Path, ...]:
         """Where charts may be found: the configured directory counts also if it is read-only."""
@@ -87,14 +91,17 @@ def _user(number: int) -> str:
         return f"uid {number}"
 
 
-# Each process has its own: one that is forked must not delete its parent's.
-@functools.cache
-def _temporary(configured: pathlib.Path, reason: str, pid: int) -> pathlib.Path:
+def _temporary(configured: pathlib.Path, reason: str) -> pathlib.Path:
+    """The temporary directory of this process; made again where a cleaner has removed it."""
+    known = _made.get(os.getpid())
+    if known is not None and known.is_dir():
+        return known
+    _delete_abandoned()
     try:
-        path = pathlib.Path(tempfile.mkdtemp(prefix="k8s-capi-helm-charts-"))
+        path = pathlib.Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     except OSError as error:
         raise write_error(configured, error) from None
-    atexit.register(_delete, path, pid)
+    _made[os.getpid()] = path
     LOG.warning(
         "Charts cannot be cached in %s (option [capi_helm] chart_directory): %s. They are cached "
         "in %s until this process ends, and fetched again after a restart. Set the option to a "
@@ -106,6 +113,14 @@ def _temporary(configured: pathlib.Path, reason: str, pid: int) -> pathlib.Path:
     return path
 
 
-def _delete(path: pathlib.Path, pid: int) -> None:
-    if os.getpid() == pid:
-        shutil.rmtree(path, ignore_errors=True)
+def _delete_abandoned() -> None:
+    """Take away the directories of processes that have ended.
+
+    A worker ends without a chance to do it itself (``os._exit`` in oslo.service and cotyledon).
+    """
+    for path in pathlib.Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        number = path.name.removeprefix(_PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            is_own = path.lstat().st_uid == os.geteuid()
+            if is_own and not pathlib.Path(f"/proc/{number}").exists():
+                shutil.rmtree(path, ignore_errors=True)

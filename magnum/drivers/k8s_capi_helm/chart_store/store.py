@@ -165,7 +165,7 @@ class ChartStore:
         """The chart of a release from the management cluster, if it is the very one."""
         if not digest or self._copies is None:
             return None
-        with self._scratch() as directory, contextlib.suppress(errors.ChartNotFound):
+        with contextlib.suppress(errors.ChartNotFound), self._scratch() as directory:
             path = self._copies.restore(namespace, digest, directory)
             if path is not None and chart_archive.has_digest(path, digest):
                 return dataclasses.replace(

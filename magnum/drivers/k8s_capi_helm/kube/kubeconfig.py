@@ -93,8 +93,11 @@ def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.cl
     # Attempts are counted in one place, by the client, with a pause between them.
     configuration.retries = False
     configuration.connection_pool_maxsize = _CONNECTIONS
-    proxy = choose_proxy(configuration.host, proxy_url, os.environ)
-    configuration.proxy, configuration.no_proxy = proxy.url, proxy.no_proxy
+    try:
+        proxy = choose_proxy(configuration.host, proxy_url, os.environ)
+    except ValueError:  # its text may have a password
+        raise _unusable(path, "the URL of the proxy is not valid") from None
+    configuration.proxy, configuration.no_proxy = proxy.url, ""
     configuration.proxy_headers = dict(proxy.headers) or None
     try:
         return kubernetes.client.ApiClient(configuration=configuration)

@@ -136,7 +136,7 @@ def build(conf: Settings, charts: pathlib.Path = BUNDLED) -> Clients:
     :raises errors.InvalidConfiguration: options contradict each other.
     """
     options = conf.capi_helm
-    _check_options(options)
+    check_options(options)
     kube = kube_client.KubeClient(
         options.kubeconfig_file or None,
         connect_timeout=options.management_connect_timeout,
@@ -189,7 +189,7 @@ def _informers(kube: kube_client.KubeClient, options: Any) -> Informers | None:
     )
 
 
-def _check_options(options: Any) -> None:
+def check_options(options: Any) -> None:
     lease = options.lease_duration
     for option, limit, purpose in (
         (

@@ -272,12 +272,12 @@ def _nodegroups(observed: Observed, state: MagnumState) -> Part:
 
 
 def _is_expected(nodegroup: GroupState, observed: Observed) -> bool:
-    """A group that leaves is not missed, nor is one that is not there yet or was never made."""
+    """A group that leaves is not missed, nor is one that was refused and never made."""
     assert not isinstance(observed.machine_deployments, Missing)
     if nodegroup.is_control_plane or nodegroup.is_deleting:
         return False
     deployments = machines.deployments_of(nodegroup.name, observed.machine_deployments)
-    return bool(deployments) or nodegroup.status not in ("CREATE_IN_PROGRESS", "CREATE_FAILED")
+    return bool(deployments) or nodegroup.status != "CREATE_FAILED"
 
 
 def _nodegroup(nodegroup: GroupState, observed: Observed, previous_text: str) -> Part:
@@ -285,6 +285,8 @@ def _nodegroup(nodegroup: GroupState, observed: Observed, previous_text: str) ->
     assert not isinstance(observed.machine_sets, Missing)
     assert not isinstance(observed.machines, Missing)
     owners = machines.deployments_of(nodegroup.name, observed.machine_deployments)
+    if not owners and nodegroup.status == "CREATE_IN_PROGRESS":
+        return UNKNOWN, f"{nodegroup.name}: being created"
     if len(owners) != 1:
         verdict = UNHEALTHY if observed.machine_deployments else UNKNOWN
         return verdict, f"{nodegroup.name}: not found on the management cluster"

@@ -100,8 +100,10 @@ class TestDrivers(unittest.TestCase):
     def test_one_that_cannot_be_created_breaks_them_all_and_is_named(self) -> None:
         """magnum-cluster-api reads a kubeconfig when Magnum asks it what it builds."""
         self.kubeconfig.unlink()
-        done = self.run_python("-c", CHOICE, self.conf(), "fedora-coreos", "")
-        self.assertNotEqual(0, done.returncode)
+        for distribution, driver in (("fedora-coreos", ""), ("ubuntu", OURS)):
+            done = self.run_python("-c", CHOICE, self.conf(), distribution, driver)
+            self.assertNotEqual(0, done.returncode)
+            self.assertIn("PyKubeError", done.stderr)
         said = self.findings(2)["Other drivers"]
         self.assertIn(f"Driver {THEIRS} of magnum-cluster-api cannot be created", said)
         self.assertIn("add it to [drivers] disabled_drivers", said)

@@ -277,6 +277,15 @@ class TestOtherDirectory(unittest.TestCase):
             (target.site / "other.pth").write_text(f"import sys; sys.path.{how}\n")
             self.assert_serves(target, target.site, other)
 
+    def test_an_older_copy_beside_magnum_is_not_taken(self) -> None:
+        """As of a package of the distribution, when pip installs a newer one elsewhere."""
+        target = Target("older-target")
+        target.pip("install", "--no-index", "--no-deps", wheel())
+        other = target.root / "other"
+        target.pip("install", "--no-index", "--no-deps", "--target", other, wheel())
+        (target.site / "other.pth").write_text(f"import sys; sys.path.insert(1, {str(other)!r})\n")
+        self.assert_serves(target, target.site, other)
+
     def test_a_virtual_environment_sees_magnum_in_the_system(self) -> None:
         system = Target("system")
         target = Target("over-system", system)

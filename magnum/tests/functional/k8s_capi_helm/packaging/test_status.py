@@ -19,7 +19,12 @@ from test_installation import (
 )
 
 SUCCESS, WARNING, FAILURE = 0, 1, 2
-KUBECONFIG = "apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n"
+KUBECONFIG = """\
+current-context: a
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:6443"}}]
+contexts: [{name: a, context: {cluster: a, user: b}}]
+users: [{name: b, user: {token: t}}]
+"""
 HELM = '#!/bin/sh\necho "{version}"\n'
 
 
@@ -63,6 +68,7 @@ class TestStatus(unittest.TestCase):
 
     def write(self, name: str, text: str, mode: int = 0o644) -> Path:
         path = self.place / name
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         path.chmod(mode)
         return path
@@ -117,14 +123,58 @@ class TestStatus(unittest.TestCase):
         self.assertIn("needs Helm 3.17 or newer", self.check(expected=WARNING)["Helm"])
 
     def test_a_kubeconfig_is_missing_open_or_no_yaml(self) -> None:
-        self.kubeconfig.chmod(0o644)
+        self.kubeconfig.chmod(0o640)
         said = self.check(expected=WARNING)["Kubeconfig"]
-        self.assertIn(f"{self.kubeconfig} has mode 0644", said)
+        self.assertIn(f"{self.kubeconfig} has mode 0640", said)
+        self.assertIn("Let the user of magnum-conductor own it, then chmod 600", said)
+        self.kubeconfig.chmod(0o600)
         self.kubeconfig.write_text("{")
         self.assertIn(str(self.kubeconfig), self.check(expected=WARNING)["Kubeconfig"])
         self.kubeconfig.unlink()
         self.assertIn(str(self.kubeconfig), self.check(expected=WARNING)["Kubeconfig"])
         self.assertIn("Set [capi_helm] kubeconfig_file", self.check("\n", WARNING)["Kubeconfig"])
+
+    def test_a_kubeconfig_names_what_it_does_not_have(self) -> None:
+        for old, new, words in (
+            ("current-context: a\n", "", "current-context None is not in its contexts"),
+            ("cluster: a, user: b", "cluster: x, user: b", "cluster 'x' of the current context"),
+            ("cluster: a, user: b", "cluster: a, user: x", "user 'x' of the current context"),
+        ):
+            self.kubeconfig.write_text(KUBECONFIG.replace(old, new))
+            self.assertIn(words, self.check(expected=WARNING)["Kubeconfig"])
+
+    def test_a_kubeconfig_of_the_person_who_checks_is_named(self) -> None:
+        self.write(".kube/config", KUBECONFIG, 0o600)
+        said = self.check("[DEFAULT]\n", WARNING)["Kubeconfig"]
+        self.assertIn(f"{self.place}/.kube/config is that of the user who runs this check", said)
+
+    def test_values_that_cannot_be_used(self) -> None:
+        title = "Values of these options"
+        said = self.check(self.conf("helm_timeout = ten\n"))[title]
+        self.assertIn("[capi_helm] helm_timeout: ", said)
+        said = self.check(self.conf("helm_timeout = 200\nlease_duration = 150\n"))[title]
+        self.assertIn("lease_duration", said)
+
+    def test_a_group_in_capital_letters_is_read(self) -> None:
+        conf = self.conf("chart_directorie = /x\n").replace("[capi_helm]", "[CAPI_HELM]")
+        [said] = self.check(conf, WARNING).values()
+        self.assertIn("chart_directorie, which nothing reads: chart_directory?", said)
+        self.assertNotIn("a group", said)
+
+    def test_a_file_that_is_none_is_a_failure(self) -> None:
+        conf = self.write("magnum.conf", "no section\n")
+        program = self.target.root / "bin" / "magnum-k8s-capi-helm-status"
+        done = subprocess.run(
+            [str(program), "--config-file", str(conf), "upgrade", "check"],
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=120,
+            env={"PATH": str(self.place), "PYTHONWARNINGS": "ignore"},
+        )
+        self.assertEqual(FAILURE, done.returncode, done.stdout)
+        self.assertIn("The configuration cannot be read: ", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
 
     def test_another_package_has_the_same_entry_point(self) -> None:
         info = self.target.site / "magnum_capi_helm-1.4.0.dist-info"

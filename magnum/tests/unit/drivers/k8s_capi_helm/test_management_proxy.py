@@ -41,9 +41,35 @@ class ChoiceTest(testtools.TestCase):
         ):
             self.assertEqual(url, choose_proxy(server, None, variables).url, variables)
 
-    def test_hosts_that_it_exempts_are_handed_on(self) -> None:
-        variables = {"HTTPS_PROXY": PROXY, "no_proxy": "10.0.0.0/8,.example.com"}
-        self.assertEqual("10.0.0.0/8,.example.com", choose_proxy(HTTPS, None, variables).no_proxy)
+    def test_hosts_are_exempted_by_the_rules_of_go(self) -> None:
+        """https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config, field NoProxy."""
+        for no_proxy, host, is_exempt in (
+            ("*", "k8s.example.org", True),
+            ("example.org", "k8s.example.org", True),
+            ("EXAMPLE.org", "example.org", True),
+            ("example.org", "k8s-example.org", False),
+            (".example.org", "k8s.example.org", True),
+            (".example.org", "example.org", False),
+            ("*.example.org", "k8s.example.org", True),
+            ("*.example.org", "example.org", False),
+            ("k8s.example.org:6443", "k8s.example.org:6443", True),
+            ("k8s.example.org:443", "k8s.example.org", True),
+            ("k8s.example.org:443", "k8s.example.org:6443", False),
+            ("10.0.0.0/8", "10.1.2.3:6443", True),
+            ("10.0.0.0/8", "11.1.2.3:6443", False),
+            ("10.0.0.0/8", "k8s.example.org", False),
+            ("10.0.0.5:6443", "10.0.0.5:6443", True),
+            ("10.0.0.5", "10.0.0.50", False),
+            ("fd00::/8", "[fd00::1]:6443", True),
+            ("fd00::1", "[fd00::1]:6443", True),
+            ("[fd00::1]:6443", "[fd00::1]:6443", True),
+            ("[fd00::1]:1", "[fd00::1]:6443", False),
+            ("a/b, ,:443,x", "k8s.example.org", False),
+            ("other.org, example.org ", "k8s.example.org", True),
+        ):
+            variables = {"HTTPS_PROXY": PROXY, "no_proxy": no_proxy}
+            found = choose_proxy(f"https://{host}", None, variables)
+            self.assertEqual(None if is_exempt else PROXY, found.url, (no_proxy, host))
 
     def test_the_kubeconfigs_proxy_wins_whatever_is_exempted(self) -> None:
         variables = {"HTTPS_PROXY": "http://other:1", "NO_PROXY": "*"}
@@ -55,9 +81,9 @@ class ChoiceTest(testtools.TestCase):
             self.assertEqual(Proxy(), choose_proxy(f"https://{host}:6443", None, variables), host)
 
     def test_its_password_is_in_no_text(self) -> None:
-        proxy = choose_proxy(HTTPS, "http://user:a%20secret@proxy.example.org:3128", {})
+        proxy = choose_proxy(HTTPS, "http://user:a%20secret%E2%82%AC@proxy.example.org:3128", {})
         self.assertEqual(PROXY, proxy.url)
-        expected = base64.b64encode(b"user:a secret").decode()
+        expected = base64.b64encode("user:a secret\N{EURO SIGN}".encode()).decode()
         self.assertEqual({"proxy-authorization": f"Basic {expected}"}, proxy.headers)
         self.assertNotIn(expected, repr(proxy))
 
@@ -164,6 +190,14 @@ class WayTest(testtools.TestCase):
             server = self.useFixture(Listener(family))
             self.ask(f"http://{host}:{server.port}")
             self.assertEqual(1, len(server.lines), host)
+
+    def test_a_url_that_is_none_is_said_without_its_password(self) -> None:
+        for url in ("http://[foo", "http://user:secret@pro\N{FULLWIDTH COLON}xy:1"):
+            error = self.assertRaises(
+                errors.ManagementRefused, self.ask, HTTP, **{"proxy-url": url}
+            )
+            self.assertIn("the URL of the proxy is not valid", error.detail)
+            self.assertNotIn("secret", f"{error} {error.detail}")
 
     def test_a_proxy_that_cannot_be_used_is_named(self) -> None:
         error = self.assertRaises(
