@@ -14,7 +14,6 @@ import difflib
 from importlib import metadata
 import os
 from pathlib import Path
-import pwd
 import stat
 import subprocess
 import sys
@@ -311,6 +310,7 @@ def check_kubeconfig(conf: Any) -> Iterator[Finding]:
     """There is a kubeconfig that names a cluster and a user, and only its owner reads it."""
     from magnum.drivers.k8s_capi_helm import conf as options
     from magnum.drivers.k8s_capi_helm import errors
+    from magnum.drivers.k8s_capi_helm.chart_store import directory
     from magnum.drivers.k8s_capi_helm.kube import kubeconfig
 
     options.register_opts(conf)
@@ -331,53 +331,18 @@ def check_kubeconfig(conf: Any) -> Iterator[Finding]:
         )
     try:
         kubeconfig.fingerprint(found)
+        kubeconfig.check_context(found)
     except errors.DriverError as error:
         yield False, f"{error.detail}. magnum-conductor needs it; magnum-api does not."
         return
-    for path in filter(None, found.split(os.pathsep)):
-        if missing := _missing_reference(Path(path)):
-            yield False, f"{path}: {missing}. magnum-conductor cannot use it."
-        status = os.stat(path)
-        if mode := stat.S_IMODE(status.st_mode) & 0o077:
+    for path in map(Path, filter(None, found.split(os.pathsep))):
+        status = path.stat()
+        if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.geteuid():
             yield (
                 False,
-                f"{path} has mode {stat.S_IMODE(status.st_mode):04o}, so that others than its "
-                f"owner {_user(status.st_uid)} can use it ({mode:03o}). Let the user of "
-                "magnum-conductor own it, then chmod 600.",
+                f"{directory.ownership(path)}. Only the user of magnum-conductor is to read it: "
+                "let that user own it, then chmod 600.",
             )
-        elif status.st_uid != os.geteuid():
-            yield (
-                False,
-                f"{path} belongs to {_user(status.st_uid)}, and this check runs as "
-                f"{_user(os.geteuid())}. The user of magnum-conductor must own it.",
-            )
-
-
-def _missing_reference(path: Path) -> str:
-    """What a kubeconfig names and does not have; "" where it is complete."""
-    import yaml
-
-    content = yaml.safe_load(path.read_text())
-    content = content if isinstance(content, dict) else {}
-    context = _entry(content, "contexts", content.get("current-context")).get("context") or {}
-    if not context:
-        return f"current-context {content.get('current-context')!r} is not in its contexts"
-    for section, key in (("clusters", "cluster"), ("users", "user")):
-        if not _entry(content, section, context.get(key)):
-            return f"{key} {context.get(key)!r} of the current context is not in its {section}"
-    return ""
-
-
-def _entry(content: dict[str, Any], section: str, name: Any) -> dict[str, Any]:
-    entries = [one for one in content.get(section) or () if isinstance(one, dict)]
-    return next((one for one in entries if one.get("name") == name), {})
-
-
-def _user(number: int) -> str:
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return f"uid {number}"
 
 
 CHECKS = (

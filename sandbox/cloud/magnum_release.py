@@ -7,6 +7,7 @@ a host of a cloud; until Magnum 22 they patch Python's library with eventlet.
 """
 
 import dataclasses
+import functools
 import importlib.metadata
 import os
 from pathlib import Path
@@ -54,6 +55,7 @@ class Release:
         return self.prefix / "etc" / "magnum" / file
 
 
+@functools.cache
 def known() -> dict[str, Release]:
     """All releases that can be run, by version, the oldest first."""
     found = [Release(importlib.metadata.version("magnum"), Path(sys.prefix))]

@@ -8,6 +8,7 @@ that waits for something outside of eventlet takes no processor time, one that c
 """
 
 import collections
+from collections.abc import Callable
 import re
 import sys
 import time
@@ -45,7 +46,7 @@ class Watch:
         self._threading.Thread(target=self._look, args=(main,), daemon=True).start()
         eventlet.spawn(self._beats, eventlet.sleep)
 
-    def _beats(self, sleep) -> None:  # type: ignore[no-untyped-def]
+    def _beats(self, sleep: Callable[[float], object]) -> None:
         while True:
             begin, used = self._time.monotonic(), time.thread_time()
             self._beat, self._where = begin, ""

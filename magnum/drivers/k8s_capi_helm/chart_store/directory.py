@@ -53,11 +53,12 @@ class ChartDirectory:
         return self._path
 
     def read_paths(self) -> tuple[pathlib.Path, ...]:
-        """Where charts may be found: the configured directory counts also if it is read-only."""
-        found = [self._path]
-        with contextlib.suppress(errors.ChartNotFound):
-            found.append(self.write_path())
-        return tuple(dict.fromkeys(found))
+        """Where charts may be found; nothing is written to find out.
+
+        The configured directory counts also if it is read-only.
+        """
+        temporary = _made.get(os.getpid())
+        return (self._path,) if temporary is None else (self._path, temporary)
 
 
 def write_error(path: pathlib.Path, error: OSError) -> errors.ChartNotFound:

@@ -116,9 +116,7 @@ def _load_file(
 
     :returns: the ``proxy-url`` of its cluster.
     """
-    config = _merged(path).config
-    if config is None:
-        raise kubernetes.config.ConfigException("there is no such file")
+    config = _read(path)
     plugins = []
     for entry in config.value.get("users") or ():
         plugin = (entry.value.get("user") or {}).get("exec")
@@ -134,10 +132,34 @@ def _load_file(
     return _proxy_url(config)
 
 
+def check_context(path: str) -> None:
+    """See that the current context names a cluster and a user; no plugin is run.
+
+    :raises errors.ManagementRefused: the kubeconfig, or what it names, is missing.
+    """
+    try:
+        config = _read(path)
+        config["users"].get_with_name(_context(config)["user"])
+        _proxy_url(config)
+    except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
+        raise _unusable(path, f"{type(error).__name__}: {error}") from None
+
+
+def _read(path: str) -> Any:
+    """A kubeconfig, or several merged; what is missing in it raises ConfigException."""
+    config = _merged(path).config
+    if config is None:
+        raise kubernetes.config.ConfigException("there is no such file")
+    return config
+
+
+def _context(config: Any) -> Any:
+    return config["contexts"].get_with_name(config["current-context"])["context"]
+
+
 def _proxy_url(config: Any) -> str | None:
     """What the cluster of the current context says."""
-    context = config["contexts"].get_with_name(config["current-context"])["context"]
-    cluster = config["clusters"].get_with_name(context["cluster"])["cluster"]
+    cluster = config["clusters"].get_with_name(_context(config)["cluster"])["cluster"]
     url = cluster.value.get("proxy-url")
     return url if isinstance(url, str) else None
 

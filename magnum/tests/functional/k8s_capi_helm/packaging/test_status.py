@@ -125,8 +125,8 @@ class TestStatus(unittest.TestCase):
     def test_a_kubeconfig_is_missing_open_or_no_yaml(self) -> None:
         self.kubeconfig.chmod(0o640)
         said = self.check(expected=WARNING)["Kubeconfig"]
-        self.assertIn(f"{self.kubeconfig} has mode 0640", said)
-        self.assertIn("Let the user of magnum-conductor own it, then chmod 600", said)
+        self.assertRegex(said, f"{self.kubeconfig} is a file of .+ with mode 0640; ")
+        self.assertIn("let that user own it, then chmod 600", said)
         self.kubeconfig.chmod(0o600)
         self.kubeconfig.write_text("{")
         self.assertIn(str(self.kubeconfig), self.check(expected=WARNING)["Kubeconfig"])
@@ -136,12 +136,24 @@ class TestStatus(unittest.TestCase):
 
     def test_a_kubeconfig_names_what_it_does_not_have(self) -> None:
         for old, new, words in (
-            ("current-context: a\n", "", "current-context None is not in its contexts"),
-            ("cluster: a, user: b", "cluster: x, user: b", "cluster 'x' of the current context"),
-            ("cluster: a, user: b", "cluster: a, user: x", "user 'x' of the current context"),
+            ("current-context: a\n", "", "current-context"),
+            ("cluster: a, user: b", "cluster: x, user: b", "name x in "),
+            ("cluster: a, user: b", "cluster: a, user: x", "name x in "),
         ):
             self.kubeconfig.write_text(KUBECONFIG.replace(old, new))
-            self.assertIn(words, self.check(expected=WARNING)["Kubeconfig"])
+            said = self.check(expected=WARNING)["Kubeconfig"]
+            self.assertIn(words, said)
+            self.assertIn("magnum-conductor needs it", said)
+
+    def test_a_kubeconfig_in_several_files_is_whole(self) -> None:
+        """Joined as in $KUBECONFIG: each has a part of what the context names."""
+        lines = KUBECONFIG.splitlines(keepends=True)
+        parts = [
+            self.write(f"part-{number}", "".join(part), 0o600)
+            for number, part in enumerate((lines[:2], lines[2:]))
+        ]
+        joined = ":".join(str(part) for part in parts)
+        self.assertEqual({}, self.check(f"[capi_helm]\nkubeconfig_file = {joined}\n", SUCCESS))
 
     def test_a_kubeconfig_of_the_person_who_checks_is_named(self) -> None:
         self.write(".kube/config", KUBECONFIG, 0o600)

@@ -73,6 +73,8 @@ class UnwritableDirectoryTest(StoreCase):
         shutil.rmtree(self.remote.source)
         found = self.store("full").of_release(self.live(chart), chart.digest)
         self.assertEqual(chart.path, found.path)
+        self.assertEqual("", self.log.output)
+        self.store("full").for_new_cluster(None)
         self.assertIn("Read-only file system", self.log.output)
 
     def test_the_bundled_chart_needs_no_directory_at_all(self) -> None:
