@@ -24,6 +24,8 @@ ENTRY_POINT = "k8s_capi_helm_v1"
 GROUPS = ("capi_helm", "capi_helm_cluster_labels")
 FAILURE = 2
 HELM_TIMEOUT = 30
+#: What of a cluster template makes up the type of its clusters.
+_TYPE = ("server_type", "os", "coe")
 #: How similar the name of a group must be to ours to be taken for a mistake (difflib's ratio).
 _SIMILAR = 0.8
 
@@ -52,6 +54,9 @@ def main(argv: list[str] | None = None) -> int:
     checks = _commands(upgradecheck, conf)
     try:
         return int(upgradecheck.main(conf, "magnum", checks, arguments))
+    except cfg.ConfigFileParseError as error:  # its text has the line, perhaps a password
+        sys.stderr.write(f"The configuration cannot be read: {error.config_file}\n")
+        return FAILURE
     except cfg.Error as error:
         sys.stderr.write(f"The configuration cannot be read: {error}\n")
         return FAILURE
@@ -152,7 +157,7 @@ def check_other_drivers(conf: Any) -> Iterator[Finding]:
         if point.name in conf.drivers.disabled_drivers:
             continue
         try:
-            types = [tuple(one.values()) for one in point.load()().provides]
+            types = [tuple(one[key] for key in _TYPE) for one in point.load()().provides]
         except Exception as error:
             yield (
                 True,
@@ -202,7 +207,7 @@ def check_options(conf: Any) -> Iterator[Finding]:
         try:
             cfg.ConfigParser(path, sections).parse()
         except (cfg.ConfigFileParseError, cfg.ConfigFilesNotFoundError, OSError) as error:
-            yield True, f"{path} cannot be read: {error}."
+            yield True, f"{path} cannot be read: {type(error).__name__}."
             continue
         for section, options in sections.items():
             # oslo.config reads names of groups in lower case.

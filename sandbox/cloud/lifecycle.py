@@ -86,8 +86,7 @@ def start_magnum(state: State, bin_dir: Path) -> None:
 def stop_magnum(state: State) -> None:
     """End API and conductors; nothing else notices."""
     fork_server.forget(state, _magnum(state))
-    for name in _magnum(state):
-        processes.stop(state, name)
+    processes.stop(state, "magnum")
     for name in Layout.of(state).names:
         conductors.stop(state, name)
 

@@ -174,7 +174,7 @@ class TestStatus(unittest.TestCase):
         self.assertNotIn("a group", said)
 
     def test_a_file_that_is_none_is_a_failure(self) -> None:
-        conf = self.write("magnum.conf", "no section\n")
+        conf = self.write("magnum.conf", "password without a group\n")
         program = self.target.root / "bin" / "magnum-k8s-capi-helm-status"
         done = subprocess.run(
             [str(program), "--config-file", str(conf), "upgrade", "check"],
@@ -186,6 +186,8 @@ class TestStatus(unittest.TestCase):
         )
         self.assertEqual(FAILURE, done.returncode, done.stdout)
         self.assertIn("The configuration cannot be read: ", done.stderr)
+        self.assertIn(str(conf), done.stderr)
+        self.assertNotIn("password", done.stderr)
         self.assertNotIn("Traceback", done.stderr)
 
     def test_another_package_has_the_same_entry_point(self) -> None:
