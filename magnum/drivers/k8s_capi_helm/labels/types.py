@@ -15,9 +15,6 @@ from magnum.drivers.k8s_capi_helm.labels import kubernetes, versions
 
 T = TypeVar("T")
 
-_SEMVER = re.compile(
-    r"v?(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
-)
 _CHART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?", re.ASCII)
 #: Never with a user and password: every user of a template reads its labels.
 _REPOSITORY = re.compile(r"bundled|(?:(?:https?|oci):/)?(?:/[A-Za-z0-9][\w.:+~-]*)+/?", re.ASCII)
@@ -119,7 +116,7 @@ def _read_filesystem(text: str) -> str:
 
 
 def _read_version(text: str) -> str:
-    if _SEMVER.fullmatch(text.strip()) is None:
+    if not versions.is_full_version(text.strip()):
         raise ValueError(text)
     return text.strip()
 

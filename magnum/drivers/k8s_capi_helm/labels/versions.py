@@ -8,6 +8,14 @@ import re
 from packaging.version import Version
 
 _NUMBERS = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+")
+_SEMANTIC = re.compile(
+    r"v?(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
+)
+
+
+def is_full_version(text: str) -> bool:
+    """Whether *text* is a full version, with or without a ``v`` (https://semver.org)."""
+    return _SEMANTIC.fullmatch(text) is not None
 
 
 def parse(text: str) -> Version | None:

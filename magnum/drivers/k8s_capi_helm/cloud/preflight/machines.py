@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import dataclasses
 
 from magnum.drivers.k8s_capi_helm.cloud.preflight.message import in_quotes
+from magnum.drivers.k8s_capi_helm.labels import versions
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -62,11 +63,22 @@ def image_problems(
             f"'{request.labels.etcd_blockdevice_size}', and etcd cannot have its own disk there. "
             "Leave the label out, or choose an image of another distribution."
         )
+    yield from _version_problems(request, facts)
+
+
+def _version_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
+    name = in_quotes(request.image)
     if not (facts.kubernetes_version or request.labels.kube_tag):
         yield (
             "The image has no property 'kube_version', so its Kubernetes version is not known. "
             f"Set it on image {name}, for example kube_version=v1.34.4, choose another image, "
             "or set the label kube_tag (for an upgrade, in the new template)."
+        )
+    elif facts.kubernetes_version and not versions.is_full_version(facts.kubernetes_version):
+        yield (
+            "Property 'kube_version' of the image is not a full Kubernetes version. Image "
+            f"{name} has {in_quotes(facts.kubernetes_version)}: set it to one like v1.34.4, or "
+            "choose another image."
         )
 
 

@@ -125,6 +125,12 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
         "label kube_tag (for an upgrade, in the new template).",
     ),
     (
+        request({"kube_tag": "v1.34.4"}),
+        {"kubernetes_version": "latest"},
+        "Property 'kube_version' of the image is not a full Kubernetes version. Image 'kube' has "
+        "'latest': set it to one like v1.34.4, or choose another image.",
+    ),
+    (
         request(node_groups=worker("gone")),
         {},
         "The flavor does not exist or is not visible to this project. The flavor is 'gone': "
