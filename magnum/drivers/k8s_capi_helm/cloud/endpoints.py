@@ -209,6 +209,16 @@ class KeystoneClient(keystone.KeystoneClientV3):  # type: ignore[misc]
         self._login = login
 
     @property
+    def auth_url(self) -> str | None:
+        """Where Magnum itself logs in.
+
+        Magnum's own property does not know ``[keystone_auth] auth_section``, and has the public
+        address of ``[keystone_authtoken] www_authenticate_uri`` then.
+        """
+        url: str | None = self._login() or super().auth_url
+        return url
+
+    @property
     def client(self) -> Any:
         """The proxy to Keystone: where Magnum logs in itself, whatever the catalogue has first."""
         if self._client is None:

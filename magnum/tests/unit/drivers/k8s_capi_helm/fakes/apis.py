@@ -64,11 +64,14 @@ class FakeApis(requests.adapters.BaseAdapter):
     shown to depends on the token, by the services' own rules.
 
     :ivar asked: method and path of every request, in order.
+    :ivar hosts: scheme, host and port of every request.
     :ivar endpoints: path of the endpoint by type, as the catalogue has it.
     :ivar absent: types that the catalogue does not have.
     :ivar regions: of the catalogue, in its order; only ``home`` has this cloud, and the endpoints
         of another one are where nobody is.
-    :ivar closed: interfaces whose endpoints do not resolve from here.
+    :ivar base: where the cloud is, as the driver reaches it.
+    :ivar closed: interfaces whose endpoints cannot be reached from here.
+    :ivar outside: where those are, None for names that do not resolve.
     :ivar only_in: regions by type, of services that are not in all of them.
     :ivar down: first parts of paths whose service does not answer.
     :ivar said: status and body instead of the answer, by the end of a path.
@@ -77,6 +80,7 @@ class FakeApis(requests.adapters.BaseAdapter):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[str] = []
+        self.hosts: set[str] = set()
         self.neighbours: tuple[str, ...] = KINDS
         #: What is shared with whom: as of Things, besides what is the operator's and for all.
         self.members: dict[str, dict[str, str]] = {}
@@ -86,7 +90,9 @@ class FakeApis(requests.adapters.BaseAdapter):
         self.absent: set[str] = set()
         self.home = "RegionOne"
         self.regions: tuple[str, ...] = (self.home,)
+        self.base = BASE
         self.closed: set[str] = set()
+        self.outside: str | None = None
         self.only_in: dict[str, tuple[str, ...]] = {}
         self.down: set[str] = set()
         self.said: dict[str, tuple[int, dict[str, Any]]] = {}
@@ -152,14 +158,15 @@ class FakeApis(requests.adapters.BaseAdapter):
         """Magnum's own clients of a person, whose requests come here."""
         token = _ADMINISTRATOR if context.is_admin else _TOKEN
         context.auth_token, context.auth_token_info = token, self._token()
-        found = endpoints.MagnumClients(context, login=lambda: f"{BASE}/identity")
-        found.keystone().session.session.mount(BASE, self)
+        found = endpoints.MagnumClients(context, login=lambda: f"{self.base}/identity")
+        found.keystone().session.session.mount(self.base, self)
         return found
 
     def send(self, request: Any, **kwargs: Any) -> requests.Response:
         parts = urllib.parse.urlsplit(request.url)
         path, query = parts.path, urllib.parse.parse_qs(parts.query)
         self.asked.append(f"{request.method} {path}")
+        self.hosts.add(f"{parts.scheme}://{parts.netloc}")
         if path.split("/")[1] in self.down:
             raise requests.exceptions.ConnectionError("connection refused")
 
@@ -168,7 +175,8 @@ class FakeApis(requests.adapters.BaseAdapter):
             for end, said in self.said.items():
                 if path.endswith(end):
                     status, body = said
-            return status, b"" if status == 204 else json.dumps(body).encode()
+            text = json.dumps(body).replace(BASE, self.base)
+            return status, b"" if status == 204 else text.encode()
 
         status, content = self.between(request, answer)
         response = requests.Response()
@@ -378,8 +386,10 @@ class FakeApis(requests.adapters.BaseAdapter):
         raise AssertionError(rest)
 
     def _base(self, interface: str, region: str) -> str:
-        elsewhere = region != self.home or interface in self.closed
-        return f"http://{interface}.{region}.invalid" if elsewhere else BASE
+        if region == self.home and interface not in self.closed:
+            return self.base
+        is_outside = region == self.home and self.outside is not None
+        return str(self.outside) if is_outside else f"http://{interface}.{region}.invalid"
 
     def _token(self) -> dict[str, Any]:
         catalog = [
