@@ -14,6 +14,7 @@ from openstack import exceptions as sdk_exceptions
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.model import clock
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 LOG = logging.getLogger(__name__)
@@ -163,7 +164,7 @@ def _translated(error: Exception, service: str, subject: str) -> errors.DriverEr
         return errors.CloudUnreachable(
             f"{service} has a certificate that Magnum does not accept. The request about {subject} "
             "failed; ask the cloud's operator to check the certificate.",
-            repr(error),
+            clock.with_time(repr(error)),
         )
     status, answer = 0, str(error)
     if isinstance(error, (sdk_exceptions.HttpException, ka_exceptions.HttpError)):

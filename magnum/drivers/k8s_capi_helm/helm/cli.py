@@ -195,7 +195,8 @@ def find_helm(executable: str) -> str:
     """
     program = shutil.which(executable)
     if program is None:
-        raise failures.helm_unusable(f"'{executable}' is not an executable in PATH")
+        search_path = os.environ.get("PATH", os.defpath)
+        raise failures.helm_unusable(f"'{executable}' is not an executable in PATH: {search_path}")
     return program
 
 

@@ -20,6 +20,7 @@ import urllib3
 import yaml
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.kube import tls
 from magnum.drivers.k8s_capi_helm.kube.proxy import choose_proxy
 
 _DEFAULT = pathlib.Path("~/.kube/config")
@@ -82,12 +83,16 @@ def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.cl
     :raises errors.ManagementRefused: it holds nothing that can be used.
     """
     configuration = kubernetes.client.Configuration()
-    proxy_url = None
+    proxy_url = tls_context = None
     try:
         if path is None:
             _load_pod(client_configuration=configuration)
         else:
-            proxy_url = _load_file(path, configuration, plugin_limit)
+            config = _read(path)
+            with tls.data_as_files(config):
+                _load_config(config, configuration, plugin_limit)
+                tls_context = tls.context(configuration)
+            proxy_url = _proxy_url(config)
     except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise _unusable(path, f"{type(error).__name__}: {error}") from None
     # Attempts are counted in one place, by the client, with a pause between them.
@@ -100,23 +105,23 @@ def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.cl
     configuration.proxy, configuration.no_proxy = proxy.url, ""
     configuration.proxy_headers = dict(proxy.headers) or None
     try:
-        return kubernetes.client.ApiClient(configuration=configuration)
+        api = kubernetes.client.ApiClient(configuration=configuration)
     except (urllib3.exceptions.HTTPError, ImportError, ValueError) as error:
         raise _unusable(path, f"proxy {proxy.url}: {type(error).__name__}: {error}") from None
+    if tls_context is not None:  # a pod's files are the kubelet's, which renews them
+        tls.use_context(api, tls_context)
+    return api
 
 
-def _load_file(
-    path: str, configuration: kubernetes.client.Configuration, plugin_limit: float
-) -> str | None:
-    """Read a kubeconfig as the library's own loader does, and bound the exec plugins that it names.
+def _load_config(
+    config: Any, configuration: kubernetes.client.Configuration, plugin_limit: float
+) -> None:
+    """Take a kubeconfig as the library's own loader does, and bound the exec plugins that it names.
 
     The library waits for a plugin without a limit, now and whenever a token has run out, so the
     plugin is started by ``timeout`` of coreutils, which ends its children too. Now it has no more
     time than whoever asked.
-
-    :returns: the ``proxy-url`` of its cluster.
     """
-    config = _read(path)
     plugins = []
     for entry in config.value.get("users") or ():
         plugin = (entry.value.get("user") or {}).get("exec")
@@ -129,7 +134,21 @@ def _load_file(
     _loader(config_dict=config, config_base_path=None).load_and_set(configuration)
     for plugin in plugins:
         plugin["args"][1] = str(plugin_limit)
-    return _proxy_url(config)
+
+
+def token_header(
+    configuration: kubernetes.client.Configuration, path: str | None
+) -> dict[str, str]:
+    """The header with a token, {} without one; a plugin or a pod's file may give a fresh one.
+
+    :param path: as of :func:`find_kubeconfig`.
+    :raises errors.ManagementRefused: there is no token where it should be.
+    """
+    try:
+        found = configuration.auth_settings().get("BearerToken")
+    except (kubernetes.config.ConfigException, OSError) as error:
+        raise _unusable(path, f"{type(error).__name__}: {error}") from None
+    return {found["key"]: found["value"]} if found and found["value"] else {}
 
 
 def check_context(path: str) -> None:
@@ -183,9 +202,13 @@ def _named(config: Any) -> Iterator[str]:
 
 
 def _unusable(path: str | None, detail: str) -> errors.ManagementRefused:
-    source = f"kubeconfig {path}" if path else "service account of the pod (no kubeconfig found)"
     return errors.ManagementRefused(
         "This Magnum service has no usable kubeconfig for the management cluster. Ask the operator "
         "to set [capi_helm] kubeconfig_file to a kubeconfig that Magnum may read.",
-        f"{source}: {detail}",
+        f"{source(path)}: {detail}",
     )
+
+
+def source(path: str | None) -> str:
+    """What the identity of a path of :func:`find_kubeconfig` is called in the operator's log."""
+    return f"kubeconfig {path}" if path else "service account of the pod (no kubeconfig found)"

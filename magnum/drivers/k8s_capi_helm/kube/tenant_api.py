@@ -18,6 +18,7 @@ import types
 
 from magnum.drivers.k8s_capi_helm.kube.tenant_channel import TenantChannel
 from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import TenantKubeconfig
+from magnum.drivers.k8s_capi_helm.model import clock
 
 #: Seconds for a connection to come about, without a byte of an answer, and for the whole.
 CONNECT, READ, WHOLE = 2.0, 4.0, 10.0
@@ -119,9 +120,8 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise TenantApiUnavailable(
-            f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        ) from None
+        words = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        raise TenantApiUnavailable(clock.with_time(words)) from None
 
 
 def _trust(access: TenantKubeconfig) -> ssl.SSLContext:

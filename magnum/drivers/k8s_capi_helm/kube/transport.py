@@ -17,8 +17,10 @@ import tenacity
 import urllib3
 
 from magnum.drivers.k8s_capi_helm import deadline as rpc_deadline
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube import kubeconfig, response_body
 from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
+from magnum.drivers.k8s_capi_helm.kube.clock_check import ClockCheck
 from magnum.drivers.k8s_capi_helm.kube.request import (
     PASSING,
     refusal,
@@ -26,7 +28,7 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
     server_message,
     unreachable,
 )
-from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.model import clock, Json
 
 _ATTEMPTS = 3
 # A role that has just been bound is not known everywhere at once: with the pauses in between these
@@ -96,6 +98,7 @@ class Transport:
         self._timeout = (connect_timeout, read_timeout)
         self._pause = pause
         self._breaker = breaker
+        self._clock_check = ClockCheck()
         self._lock = threading.Lock()
         self._api: kubernetes.client.ApiClient | None = None
         self._identity: tuple[int, str] | None = None
@@ -109,7 +112,7 @@ class Transport:
         """The server's answer, after as many attempts as the request allows.
 
         :raises errors.ManagementUnreachable: there was none, or only signs of passing trouble.
-        :raises errors.ManagementRefused: the kubeconfig cannot be used.
+        :raises errors.ManagementRefused: the kubeconfig cannot be used, or is not accepted.
         """
         try:
             reply = self._repeat(request)
@@ -120,6 +123,10 @@ class Transport:
                 reply = self._repeat(request)
         except (_Unsent, _Unknown) as error:
             raise unreachable(f"{request.method} {request.path}: {error}") from None
+        if reply.code == 401:
+            refused = refusal(request, reply.code, reply.body)
+            where = kubeconfig.source(self.kubeconfig_path)
+            raise errors.ManagementRefused(str(refused), f"{where}: {refused.detail}")
         return reply
 
     def identity(self) -> str:
@@ -215,20 +222,24 @@ class Transport:
             raise unreachable(f"{request.method} {request.path}: {refusal}")
         connect, read = timeout
         query = urllib.parse.urlencode(request.query, safe="/", quote_via=urllib.parse.quote)
-        headers = {"Accept": request.accept, "Content-Type": request.content_type}
+        headers = {
+            **{"Accept": request.accept, "Content-Type": request.content_type},
+            **kubeconfig.token_header(api.configuration, self.kubeconfig_path),
+        }
         try:
             # The client's own call_api has other parameters in almost each of its versions.
             response: urllib3.BaseHTTPResponse = api.rest_client.pool_manager.request(
                 request.method,
                 f"{api.configuration.host}{request.path}{'?' if query else ''}{query}",
-                headers={**api.default_headers, **headers, **_authorization(api.configuration)},
+                headers={**api.default_headers, **headers},
                 body=None if request.body is None else json.dumps(request.body),
                 timeout=urllib3.Timeout(connect=connect, read=read),
                 redirect=False,
                 preload_content=False,
             )
         except urllib3.exceptions.SSLError as error:
-            raise _Untrusted(_line(error)) from None
+            raise _Untrusted(clock.with_time(_line(error))) from None
+        self._clock_check.compare(response.headers.get("Date"))
         return response
 
     def _client(self) -> kubernetes.client.ApiClient:
@@ -255,12 +266,6 @@ class Transport:
             yield
         finally:
             self._lock.release()
-
-
-def _authorization(configuration: kubernetes.client.Configuration) -> dict[str, str]:
-    """The header with a token, {} for who has none; a plugin may be asked for a fresh one."""
-    settings = configuration.auth_settings().get("BearerToken")
-    return {settings["key"]: settings["value"]} if settings and settings["value"] else {}
 
 
 def _rest(end: float) -> float:

@@ -36,6 +36,7 @@ ALLOWED = {
     "reconcile/controller_check.py:note": "what a clock there is ahead of seconds of this one",
     "reconcile/credential_check.py:problem": _PROCESS,
     "reconcile/observe_cluster.py:observe": "how far this process's own watches are behind",
+    "kube/clock_check.py:compare": "a difference that the operator reads, and that decides nothing",
     "reconcile/caches.py:age": "times of rows, a day more than clocks differ by",
     "status/__init__.py:_fresh": "the age of this process's own look",
     "status/health.py:_certificates": "a certificate ends when the world's clock says so",

@@ -15,6 +15,7 @@ from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.kube import kubeconfig
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
+from magnum.tests.unit.drivers.k8s_capi_helm import test_kube_tls
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server
 
 
@@ -153,7 +154,49 @@ class TestIdentity(http_server.WireCase):
         self.server.seen.clear()
         error = self.assertRaises(errors.ManagementRefused, self.kube.get, names.LEASE, "n", "one")
         self.assertEqual(2, len(self.sent()))
-        self.assertIn("kubeconfig", str(error))
+        self.assertEqual(
+            "The management cluster does not accept the credentials of this Magnum service. "
+            "Ask the operator to renew the kubeconfig.",
+            str(error),
+        )
+        self.assertIn(f"kubeconfig {self.config}: GET /apis/", error.detail)
+        self.assertIn("HTTP 401", error.detail)
+
+    def test_the_token_of_a_pod_that_the_kubelet_has_replaced(self) -> None:
+        """The client library reads it once a minute; what it replaces is accepted no more."""
+        identity = test_kube_tls.write_identity(self.directory / "pod.pem")
+        accepted = "first"
+
+        def answer(seen: http_server.Seen) -> http_server.Answer:
+            if seen.token.partition(" ")[2] != accepted:
+                return 401, http_server.status("Unauthorized")
+            return http_server.one_after_another((404, http_server.GONE))(seen)
+
+        secure = http_server.Server(answer, identity)
+        self.addCleanup(secure.close)
+        token = self.directory / "pod-token"
+        for name, path in (("TOKEN", token), ("CERT", identity)):
+            constant = f"kubernetes.config.incluster_config.SERVICE_{name}_FILENAME"
+            self.useFixture(fixtures.MonkeyPatch(constant, str(path)))
+        host, port = secure.url.removeprefix("https://").split(":")
+        self.environ(
+            KUBERNETES_SERVICE_HOST=host,
+            KUBERNETES_SERVICE_PORT=port,
+            KUBECONFIG=None,
+            HOME=str(self.directory / "nobody"),
+        )
+        kube = KubeClient(None, connect_timeout=5, read_timeout=5, pause=0.001)
+        for accepted in ("first", "second"):
+            token.write_text(accepted)
+            self.assertIsNone(kube.get(names.LEASE, "n", "one"))
+            self.assertEqual(accepted, secure.seen[-1].token.partition(" ")[2])
+        accepted = "third"
+        error = self.assertRaises(errors.ManagementRefused, kube.get, names.LEASE, "n", "one")
+        self.assertIn("service account of the pod (no kubeconfig found): GET /apis/", error.detail)
+        token.write_text("")
+        error = self.assertRaises(errors.ManagementRefused, kube.get, names.LEASE, "n", "one")
+        self.assertIn("no usable kubeconfig", str(error))
+        self.assertIn("Token file exists but empty", error.detail)
 
     def test_the_order_of_places(self) -> None:
         home = self.directory / "home"

@@ -25,8 +25,13 @@ from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server
 BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 
 
-def write_identity(path: pathlib.Path) -> pathlib.Path:
-    """A key and the certificate of a server on loopback that signed itself, in one file."""
+def write_identity(
+    path: pathlib.Path, address: str = "127.0.0.1", hours: tuple[int, int] = (-1, 1)
+) -> pathlib.Path:
+    """A key and the certificate of a server on loopback that signed itself, in one file.
+
+    :param hours: from now, in which it is good.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, path.stem)])
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -36,10 +41,10 @@ def write_identity(path: pathlib.Path) -> pathlib.Path:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
+        .not_valid_before(now + datetime.timedelta(hours=hours[0]))
+        .not_valid_after(now + datetime.timedelta(hours=hours[1]))
         .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), False
         )
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
@@ -54,6 +59,13 @@ def write_identity(path: pathlib.Path) -> pathlib.Path:
     return path
 
 
+def parts(identity: pathlib.Path) -> dict[str, str]:
+    """Certificate and key of an identity, as a kubeconfig has a user's."""
+    key, begin, rest = identity.read_text().partition("-----BEGIN CERTIFICATE")
+    texts = {"client-certificate-data": f"{begin}{rest}", "client-key-data": key}
+    return {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
+
+
 class TestTrust(http_server.WireCase):
     """The kubeconfig's authority decides, and nothing else."""
 
@@ -66,8 +78,8 @@ class TestTrust(http_server.WireCase):
         )
         self.addCleanup(self.secure.close)
 
-    def client(self, trusted: pathlib.Path) -> KubeClient:
-        http_server.write_kubeconfig(self.config, self.secure.url)
+    def client(self, trusted: pathlib.Path, user: dict[str, str] | None = None) -> KubeClient:
+        http_server.write_kubeconfig(self.config, self.secure.url, user)
         config = yaml.safe_load(self.config.read_text())
         text = base64.b64encode(trusted.read_bytes()).decode()
         config["clusters"][0]["cluster"]["certificate-authority-data"] = text
@@ -96,3 +108,52 @@ class TestTrust(http_server.WireCase):
         for _ in range(5):
             kube.get(names.LEASE, "n", "one")
         self.assertEqual((6, 1), (len(self.secure.seen), self.secure.connections))
+
+    def serve_clients(self) -> None:
+        """From now on the server asks for a certificate."""
+        self.secure = http_server.Server(
+            http_server.one_after_another((404, http_server.GONE)), self.own, clients=self.other
+        )
+        self.addCleanup(self.secure.close)
+
+    def test_no_file_gets_what_the_kubeconfig_has(self) -> None:
+        """Where no directory can be written, as with a read-only root."""
+        self.serve_clients()
+        blocked = self.directory / "file"
+        blocked.write_text("")
+        self.useFixture(fixtures.MonkeyPatch("tempfile.tempdir", str(blocked / "temporary")))
+        self.client(self.own, parts(self.other)).get(names.LEASE, "n", "one")
+        self.assertEqual({"other"}, {seen.client for seen in self.secure.seen})
+
+    def test_a_certificate_that_is_replaced_in_its_file(self) -> None:
+        self.serve_clients()
+        ours = self.directory / "user.pem"
+        ours.write_bytes(self.own.read_bytes())
+        files = {"client-certificate": str(ours), "client-key": str(ours)}
+        kube = self.client(self.own, files)
+        self.assertRaises(errors.ManagementUnreachable, kube.get, names.LEASE, "n", "one")
+        ours.write_bytes(self.other.read_bytes())
+        self.assertIsNone(kube.get(names.LEASE, "n", "one"))
+        self.assertEqual({"other"}, {seen.client for seen in self.secure.seen})
+
+    def test_key_material_that_is_none_is_an_unusable_kubeconfig(self) -> None:
+        for user in ({**parts(self.other), "client-key-data": "AAAA"}, {**parts(self.other)}):
+            user["client-certificate-data"] = user["client-certificate-data"][:40]
+            kube = self.client(self.own, user)
+            error = self.assertRaises(errors.ManagementRefused, kube.get, names.LEASE, "n", "one")
+            self.assertIn("no usable kubeconfig", str(error))
+            self.assertIn(f"kubeconfig {self.config}: ", error.detail)
+
+    def test_a_certificate_of_another_time_comes_with_the_time_of_this_host(self) -> None:
+        for hours, words in (((1, 2), "is not yet valid"), ((-2, -1), "has expired")):
+            self.own = write_identity(self.directory / "own.pem", hours=hours)
+            self.secure = http_server.Server(self.secure.answer, self.own)
+            self.addCleanup(self.secure.close)
+            error = self.assertRaises(
+                errors.ManagementUnreachable, self.client(self.own).get, names.LEASE, "n", "one"
+            )
+            now = f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}"
+            self.assertRegex(
+                error.detail,
+                rf"certificate {words}.* \(by the clock of this host, which shows {now} \S+ UTC\)",
+            )

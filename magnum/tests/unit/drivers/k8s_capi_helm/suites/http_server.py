@@ -9,9 +9,11 @@ import dataclasses
 import http.server
 import json
 import pathlib
+import socket
 import ssl
 import tempfile
 import threading
+import time
 from typing import Any
 
 import testtools
@@ -32,6 +34,8 @@ class Seen:
     token: str
     content_type: str
     accept: str = ""
+    #: Name in the certificate that the client has shown, "" for none.
+    client: str = ""
 
 
 #: The answer to a request: status code and body. None closes the connection without an answer.
@@ -42,12 +46,23 @@ class Server:
     """Answers with ``answer``, which a test sets, and remembers what arrived.
 
     :param tls: a file with certificate and key, for a server that is spoken to with TLS.
+    :param clients: a file with the authority of clients, for one that asks for their certificates.
+    :param host: the address that it listens at.
     :ivar connections: how many were made.
+    :ivar ahead: seconds that its clock is ahead of this host's.
     :ivar drops: seconds between two bytes of an answer; 0 for all of it at once.
     """
 
-    def __init__(self, answer: Callable[[Seen], Answer], tls: pathlib.Path | None = None) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Seen], Answer],
+        tls: pathlib.Path | None = None,
+        *,
+        clients: pathlib.Path | None = None,
+        host: str = "127.0.0.1",
+    ) -> None:
         self.answer = answer
+        self.ahead = 0
         self.seen: list[Seen] = []
         self.connections = 0
         self.drops = 0.0
@@ -77,6 +92,7 @@ class Server:
                     self.headers.get("Authorization") or "",
                     self.headers.get("Content-Type") or "",
                     self.headers.get("Accept") or "",
+                    _name(self.connection),
                 )
                 outer.seen.append(seen)
                 answer = outer.answer(seen)
@@ -99,17 +115,27 @@ class Server:
 
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
 
+            def date_time_string(self, timestamp: float | None = None) -> str:
+                return super().date_time_string((timestamp or time.time()) + outer.ahead)
+
             def log_message(self, format: str, *arguments: object) -> None:
                 """Stay silent."""
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        class Listener(http.server.ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            daemon_threads = True
+
+        self._server = Listener((host, 0), Handler)
         if tls is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(tls)
+            if clients is not None:
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.load_verify_locations(clients)
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         scheme = "http" if tls is None else "https"
-        self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
+        name = f"[{host}]" if ":" in host else host
+        self.url = f"{scheme}://{name}:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def never(self, seen: Seen) -> Answer:
@@ -122,6 +148,13 @@ class Server:
         self.released.set()
         self._server.shutdown()
         self._server.server_close()
+
+
+def _name(connection: Any) -> str:
+    """The common name in a client's certificate."""
+    shown = connection.getpeercert() if isinstance(connection, ssl.SSLSocket) else None
+    fields = dict(field for part in (shown or {}).get("subject", ()) for field in part)
+    return str(fields.get("commonName", ""))
 
 
 def write_kubeconfig(
