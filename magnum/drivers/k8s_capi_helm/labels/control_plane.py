@@ -48,7 +48,7 @@ class ControlPlaneLabels:
         aliases=("etcd_volume_type",),
     )
     etcd_blockdevice_volume_az: str | None = label(
-        types.ZONE,
+        types.VOLUME_ZONE,
         None,
         "az-storage",
         "Cinder availability zone of etcd's disk.",

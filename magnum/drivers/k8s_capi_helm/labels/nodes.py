@@ -67,7 +67,7 @@ class NodeLabels:
         scopes=EVERYWHERE,
     )
     boot_volume_availability_zone: str | None = label(
-        types.ZONE,
+        types.VOLUME_ZONE,
         None,
         "az-storage",
         "Cinder availability zone of the volume from which each node boots. The default is the "

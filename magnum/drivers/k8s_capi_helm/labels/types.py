@@ -98,6 +98,17 @@ def _read_zone(text: str) -> str:
     return read_name(text)
 
 
+def _read_volume_zone(text: str) -> str:
+    """A zone that the OpenStack provider takes for a volume.
+
+    Source: VolumeAZName in
+    https://github.com/kubernetes-sigs/cluster-api-provider-openstack/blob/main/api/v1beta1/types.go
+    """
+    if " " in text:
+        raise ValueError(text)
+    return _read_zone(text)
+
+
 def _read_names(text: str) -> tuple[str, ...]:
     return tuple(read_name(part) for part in parts(text))
 
@@ -229,7 +240,13 @@ FEWEST = number(0, "a whole number of nodes, 0 or more")
 MOST = number(1, "a whole number of nodes, 1 or more")
 NAME = LabelType(read_name, f"a name of at most 255 characters {_NO_TEMPLATE}")
 ZONE = LabelType(
-    _read_zone, f"the name of one availability zone, without ',', ';', ':' and {_NO_TEMPLATE}"
+    _read_zone,
+    "the name of one availability zone, without ',', ';', ':' and spaces around it, "
+    f"{_NO_TEMPLATE}",
+)
+VOLUME_ZONE = LabelType(
+    _read_volume_zone,
+    f"the name of one availability zone, without ',', ';', ':' and spaces, {_NO_TEMPLATE}",
 )
 NAMES = LabelType(_read_names, f"names with spaces or commas between them, {_NO_TEMPLATE}")
 ANNOTATIONS = LabelType(
