@@ -16,6 +16,9 @@ from magnum.tests.functional.k8s_capi_helm.charts.infrastructure import (
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Values
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
+#: The one template that an image's name may have.
+_VERSION = "{{ .Values.kubernetesVersion }}"
+
 
 class MachineTest(unittest.TestCase):
     def both(self, **change: Any) -> tuple[Any, Any]:
@@ -64,6 +67,44 @@ class MachineTest(unittest.TestCase):
             )
         )
         self.assertEqual({"filter": {"name": "b"}}, found["g"]["image"])
+
+    def test_the_cluster_s_version_in_an_image_s_name_is_filled_in(self) -> None:
+        for version, name, wanted in (
+            ("1.33.4", f"u-{_VERSION}", "u-1.33.4"),
+            ("v1.33.4", f"u-{_VERSION}", "u-v1.33.4"),
+            ("1.33.4", "u-v{{.Values.kubernetesVersion}}-x", "u-v1.33.4-x"),
+            ("v1.33.4", f"u-v{_VERSION}", "u-v1.33.4"),
+            ("1.33.4", f"{_VERSION}v{_VERSION}", "1.33.4v1.33.4"),
+            ("1.33.4", "$1 ${0} {{  .Values.kubernetesVersion }} ", "$1 ${0} 1.33.4 "),
+        ):
+            for change in (
+                {"machineImageId": None, "machineImage": name},
+                {"nodeGroupDefaults__machineImage": name, "controlPlane__machineImage": name},
+            ):
+                found = machines(rendered(kubernetesVersion=version, **change))
+                with self.subTest(version=version, change=change):
+                    for spec in at_least_one(found.values()):
+                        self.assertEqual({"filter": {"name": wanted}}, spec["image"])
+
+    def test_a_filled_in_image_is_that_of_its_full_name(self) -> None:
+        """Replacing the template by its result, or the reverse, replaces no machine."""
+        names = [
+            {rendering.identity(one) for one in rendered(machineImageId=None, machineImage=name)}
+            for name in ("u-v1.33.4", f"u-v{_VERSION}")
+        ]
+        self.assertEqual(*names)
+
+    def test_an_image_s_version_matters_only_where_the_image_is_used(self) -> None:
+        found = machines(
+            rendered(
+                machineImageId=None,
+                machineImage=f"u-v{_VERSION}",
+                nodeGroups__0__machineImage="old",
+                nodeGroups__0__kubernetesVersion="1.33.3",
+            )
+        )
+        self.assertEqual({"filter": {"name": "old"}}, found["g"]["image"])
+        self.assertEqual({"filter": {"name": "u-v1.33.4"}}, found["control-plane"]["image"])
 
     def test_metadata_of_the_control_plane_stays_with_it(self) -> None:
         found = machines(

@@ -73,17 +73,30 @@ serverMetadata:
 
 {{/* The image that is named nearest, an id before a name. Arguments: root, values. */}}
 {{- define "openstack-cluster.machine.image" -}}
-{{- if .values.machineImageId -}}
-id: {{ .values.machineImageId | quote }}
-{{- else if .values.machineImage -}}
-filter:
-  name: {{ .values.machineImage | quote }}
-{{- else if .root.Values.machineImageId -}}
-id: {{ .root.Values.machineImageId | quote }}
+{{- $nearest := or .values.machineImageId .values.machineImage | empty | ternary .root.Values .values -}}
+{{- if $nearest.machineImageId -}}
+id: {{ $nearest.machineImageId | quote }}
 {{- else -}}
 filter:
-  name: {{ .root.Values.machineImage | quote }}
+  name: {{ include "openstack-cluster.machine.imageName" (dict "root" .root "name" $nearest.machineImage) | quote }}
 {{- end -}}
+{{- end -}}
+
+{{/* The one template that an image's name may have, as a regular expression. */}}
+{{- define "openstack-cluster.machine.imageName.template" -}}
+{{ "{{" }}\s*\.Values\.kubernetesVersion\s*{{ "}}" }}
+{{- end -}}
+
+{{/*
+An image's name with the cluster's Kubernetes version in it. Nothing of the values is run as a template: the version
+replaces that one text, and the result is not looked at again. A v before it and the version's own v are one.
+Arguments: root, name.
+*/}}
+{{- define "openstack-cluster.machine.imageName" -}}
+{{- $version := .root.Values.kubernetesVersion | default "" | toString -}}
+{{- $template := include "openstack-cluster.machine.imageName.template" . -}}
+{{- $name := regexReplaceAllLiteral (printf "v%s" $template) (.name | default "") (printf "v%s" (trimPrefix "v" $version)) -}}
+{{ regexReplaceAllLiteral $template $name $version }}
 {{- end -}}
 
 {{/* Argument: diskSize, volumeType, availabilityZone. */}}

@@ -113,7 +113,7 @@ Argument: root.
 {{- if and .floatingIP (eq .floatingIP ($values.apiServer.floatingIP | default "")) -}}
 {{- fail (printf "bastion.floatingIP %s is apiServer.floatingIP, too: use different addresses." .floatingIP) -}}
 {{- end -}}
-{{- include "openstack-cluster.validate.image" (dict "where" "bastion" "values" . "defaults" $values) -}}
+{{- include "openstack-cluster.validate.image" (dict "root" $ "where" "bastion" "values" .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -8,7 +8,7 @@ without the defaults).
 {{- $where := .where -}}
 {{- $values := .values -}}
 {{- $api := include "openstack-cluster.api.infrastructure" .root -}}
-{{- include "openstack-cluster.validate.image" (dict "where" $where "values" $values "defaults" .root.Values) -}}
+{{- include "openstack-cluster.validate.image" . -}}
 {{- if and .explicit.machineImage (not .explicit.machineImageId) $values.machineImageId -}}
 {{- fail (printf "%s: machineImage %q would not be used, because machineImageId of nodeGroupDefaults takes precedence: set machineImageId of the group, to an id or to \"\"." $where .explicit.machineImage) -}}
 {{- end -}}
@@ -62,15 +62,22 @@ without the defaults).
 {{- end -}}
 {{- end -}}
 
-{{/* Arguments: where, values, defaults (values of the whole cluster). */}}
+{{/* Arguments: root, where, values. */}}
 {{- define "openstack-cluster.validate.image" -}}
-{{- if not (or .values.machineImageId .values.machineImage .defaults.machineImageId .defaults.machineImage) -}}
+{{- $cluster := .root.Values -}}
+{{- if not (or .values.machineImageId .values.machineImage $cluster.machineImageId $cluster.machineImage) -}}
 {{- fail (printf "%s has no image: set machineImageId or machineImage there or for the whole cluster, to the id or the name of an image in Glance." .where) -}}
 {{- end -}}
-{{- range list .values.machineImage .defaults.machineImage -}}
-{{- if contains "{{" (. | default "") -}}
-{{- fail (printf "%s: machineImage %q is used as plain text, not as a template: use the image's full name." $.where .) -}}
+{{- $template := include "openstack-cluster.machine.imageName.template" . -}}
+{{- range $name := list .values.machineImage $cluster.machineImage | compact -}}
+{{- if contains "{{" (regexReplaceAllLiteral $template $name "") -}}
+{{- fail (printf "%s: machineImage %q is plain text, in which only {{ .Values.kubernetesVersion }} is replaced: use the image's full name." $.where $name) -}}
 {{- end -}}
+{{- end -}}
+{{- $nearest := or .values.machineImageId .values.machineImage | empty | ternary $cluster .values -}}
+{{- $version := include "openstack-cluster.machine.values.version" . -}}
+{{- if and (not $nearest.machineImageId) (regexMatch $template $nearest.machineImage) (ne $version (include "openstack-cluster.machine.values.version" (dict "root" .root "values" $cluster))) -}}
+{{- fail (printf "%s: machineImage %q is filled with the whole cluster's kubernetesVersion, which is %s, but the machines' is %s: use the image's full name." .where $nearest.machineImage ($cluster.kubernetesVersion | default "not set") $version) -}}
 {{- end -}}
 {{- end -}}
 
