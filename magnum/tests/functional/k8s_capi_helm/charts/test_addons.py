@@ -171,6 +171,22 @@ class ClusterAddonsTest(unittest.TestCase):
         for absent in ("ca-file", "internal-network-name", "floating-network-id"):
             self.assertNotIn(absent, text)
 
+    def test_the_name_of_a_network_adds_no_line_to_cloud_config(self) -> None:
+        usual = len(cloud_conf(self.wide, infra={"status": {"network": {"name": "a"}}}))
+        name = 'a"\n[Global]\ntls-insecure = true\n# \\'
+        lines = cloud_conf(self.wide, infra={"status": {"network": {"name": name}}})
+        self.assertEqual(usual, len(lines))
+        self.assertIn(
+            'internal-network-name = "a\\"\\n[Global]\\ntls-insecure = true\\n# \\\\"', lines
+        )
+
+    def test_a_name_that_cloud_config_cannot_have_is_left_out(self) -> None:
+        for name in ("a\rb", "a\r\n", "a\0"):
+            lines = cloud_conf(self.wide, infra={"status": {"network": {"name": name}}})
+            with self.subTest(name=name):
+                self.assertNotIn("internal-network-name", "\n".join(lines))
+                self.assertIn("[LoadBalancer]", lines)
+
     def test_what_was_given_wins_over_what_is_known(self) -> None:
         objects = rendering.scenarios(rendering.ADDONS)["standalone"].objects
         lines = cloud_conf(objects)
