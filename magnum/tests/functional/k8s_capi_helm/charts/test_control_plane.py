@@ -161,15 +161,17 @@ class ClusterConfigurationTest(unittest.TestCase):
     def test_lists_of_the_operator_come_after_the_charts(self) -> None:
         volume = {"name": "a", "hostPath": "/a", "mountPath": "/a"}
         other = {**volume, "name": "b", "mountPath": "/b"}
+        variables = [{"name": name, "value": "a"} for name in ("HTTPS_PROXY", "NO_PROXY", "A")]
         given = kubeadm(
             rendered(
                 {
                     "apiServer.certSANs": ["a.example.org", "b.example.org"],
                     "apiServer.extraVolumes": [volume],
+                    "proxy": {"https": "http://proxy:3128", "noProxy": ["b"]},
                     f"{OWN}.apiServer": {
                         "certSANs": ["b.example.org", "c.example.org"],
                         "extraVolumes": [other],
-                        "extraEnvs": [{"name": "A", "value": "1"}],
+                        "extraEnvs": variables,
                     },
                     f"{OWN}.certificatesDir": "/etc/kubernetes/pki",
                 }
@@ -179,7 +181,7 @@ class ClusterConfigurationTest(unittest.TestCase):
             ["a.example.org", "b.example.org", "c.example.org"], given["apiServer"]["certSANs"]
         )
         self.assertEqual([volume, other], given["apiServer"]["extraVolumes"])
-        self.assertEqual([{"name": "A", "value": "1"}], given["apiServer"]["extraEnvs"])
+        self.assertEqual(variables, given["apiServer"]["extraEnvs"])
         self.assertEqual("/etc/kubernetes/pki", given["certificatesDir"])
 
     def test_etcd_of_elsewhere_stands_alone(self) -> None:

@@ -27,6 +27,7 @@ _OWN = "controlPlane.kubeadmConfigSpec"
 _GOOD_SUITE = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
 _OTHER_SUITE = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
 _TLS13 = {"tls-min-version": "VersionTLS13"}
+_PROXY = {"name": "HTTPS_PROXY", "value": "http://proxy:3128"}
 _DATA = {"device": "/dev/vdb", "filesystem": "ext4", "label": "data"}
 #: Changes of the smallest scenario that a rule must let through.
 WORKS: tuple[dict[str, Any], ...] = (
@@ -155,6 +156,7 @@ WORKS: tuple[dict[str, Any], ...] = (
             "keys": ["key1"],
         }
     },
+    {f"{_OWN}.clusterConfiguration.apiServer.extraEnvs": [_PROXY, {**_PROXY, "name": "no_proxy"}]},
     {"apiServer.extraVolumes": [{"name": "ca-certs", "hostPath": "/c", "mountPath": "/c"}]},
     {"scheduler.extraVolumes": [{"name": "c", "hostPath": "/c", "mountPath": "/etc/ssl/certs"}]},
     {"etcd.extraArgs": {"data-dir": "/var/lib/etcd/data"}},
@@ -167,6 +169,8 @@ WORKS: tuple[dict[str, Any], ...] = (
 )
 #: Changes that only new clusters are told of.
 LIVED_WITH: tuple[dict[str, Any], ...] = (
+    {f"{_OWN}.clusterConfiguration.apiServer.extraEnvs": [_PROXY]},
+    {f"{_OWN}.clusterConfiguration.scheduler.extraEnvs": [{"name": "A"}, {"name": "A"}]},
     {f"{_OWN}.clusterConfiguration.etcd.local.extraArgs": {"data-dir": "/data"}},
     {
         "apiServer.enableLoadBalancer": False,

@@ -139,10 +139,38 @@ Keys that kubeadmConfigSpec of the control plane may not set: Cluster API drops 
 {{- if and (eq (include "openstack-cluster.api.core" .) "v1beta2") (($passthrough.apiServer | default dict).timeoutForControlPlane) -}}
 {{- fail "controlPlane.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane does not exist in core v1beta2: use timeouts.controlPlaneComponentHealthCheckSeconds of initConfiguration and joinConfiguration." -}}
 {{- end -}}
-{{- range $program := list "apiServer" "controllerManager" "scheduler" -}}
-{{- include "openstack-cluster.validate.flagList" (dict "where" $program "flags" (get $passthrough $program | default dict).extraArgs) -}}
+{{- $programs := pick $passthrough "apiServer" "controllerManager" "scheduler" -}}
+{{- $_ := set $programs "etcd.local" ($passthrough.etcd | default dict).local -}}
+{{- range $where, $program := $programs -}}
+{{- include "openstack-cluster.validate.flagList" (dict "where" $where "flags" ($program | default dict).extraArgs) -}}
+{{- /* A cluster that lives with these must not be kept from upgrades. */ -}}
+{{- if $.Release.IsInstall -}}
+{{- include "openstack-cluster.validate.environment" (dict "root" $ "where" $where "variables" ($program | default dict).extraEnvs) -}}
 {{- end -}}
-{{- include "openstack-cluster.validate.flagList" (dict "where" "etcd.local" "flags" (($passthrough.etcd | default dict).local | default dict).extraArgs) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+A program with a proxy sends requests to the cluster's own addresses there too, unless it is told which they are.
+Source: https://pkg.go.dev/golang.org/x/net/http/httpproxy#FromEnvironment
+Arguments: root, where (below clusterConfiguration), variables (list of name and value, or nothing).
+*/}}
+{{- define "openstack-cluster.validate.environment" -}}
+{{- $extraEnvs := printf "controlPlane.kubeadmConfigSpec.clusterConfiguration.%s.extraEnvs" .where -}}
+{{- $names := list -}}
+{{- range .variables -}}
+{{- if has .name $names -}}
+{{- fail (printf "%s sets %s twice, and one of them has no effect: keep one." $extraEnvs .name) -}}
+{{- end -}}
+{{- $names = append $names .name -}}
+{{- end -}}
+{{- if not (or (has "NO_PROXY" $names) (has "no_proxy" $names)) -}}
+{{- range $name := $names -}}
+{{- if has (upper $name) (list "HTTP_PROXY" "HTTPS_PROXY") -}}
+{{- fail (printf "%s sets %s without NO_PROXY, so requests to pods, services and machines of the cluster would go to the proxy: add NO_PROXY, for example with %s" $extraEnvs $name (include "openstack-cluster.proxy.exceptions" $.root)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Arguments: where (below clusterConfiguration), flags (a map, a list, or nothing). */}}
