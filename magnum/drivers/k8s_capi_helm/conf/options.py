@@ -46,7 +46,7 @@ MANAGEMENT_CLUSTER = [
         default=[],
         deprecated_opts=[cfg.DeprecatedOpt("autoscaler_tag", group="capi_helm_cluster_labels")],
         help="Tags of autoscaler_image, each as MINOR=TAG for clusters of one Kubernetes minor "
-        "release, such as 1.34=v1.34.3, or TAG alone for all others. '@sha256:...' may follow the "
+        "release, such as 1.36=v1.36.1, or TAG alone for all others. '@sha256:...' may follow the "
         "tag. If no entry matches, the chart's default is used. A change is applied to a cluster "
         "with its next operation.",
     ),

@@ -16,7 +16,7 @@ class NodeLabels:
     kube_tag: str | None = label(
         types.KUBE_TAG,
         None,
-        "v1.34.4",
+        "v1.36.3",
         "Kubernetes version of the nodes. Required only if the image has no property "
         "kube_version; if both are set, they must be equal. After an upgrade it is the new "
         "template's, or removed.",

@@ -257,7 +257,7 @@ ANNOTATIONS = LabelType(
 )
 PROVIDER = LabelType(_read_provider, "the name of an Octavia provider, like amphora or ovn")
 FILESYSTEM = LabelType(_read_filesystem, "the name of a filesystem, like ext4 or xfs")
-KUBE_TAG = LabelType(_read_kube_tag, "a full Kubernetes version like v1.34.4")
+KUBE_TAG = LabelType(_read_kube_tag, "a full Kubernetes version like v1.36.3")
 VERSION = LabelType(_read_version, "one full chart version like 1.1.0, not a range")
 CHART = LabelType(_read_chart, "the name of a chart, like openstack-cluster")
 REPOSITORY = LabelType(

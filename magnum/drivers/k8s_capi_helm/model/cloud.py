@@ -155,7 +155,7 @@ class CloudFacts:
     of that. A render is only made of facts without such gaps.
 
     :ivar image_id: of the cluster's image.
-    :ivar kubernetes_version: of the cluster's image, without a leading ``v``, e.g. ``1.34.4``.
+    :ivar kubernetes_version: of the cluster's image, without a leading ``v``, e.g. ``1.36.3``.
     :ivar flavors: by the text the request used.
     :ivar volume_types: names of Cinder's types, in Cinder's order; the first is the default one.
     :ivar server_groups: ids of those that were made for the cluster, by name of the nodegroup.

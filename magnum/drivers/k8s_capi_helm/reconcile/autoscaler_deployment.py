@@ -148,7 +148,7 @@ def _image(values: Mapping[str, Any], conf: Settings) -> dict[str, str]:
     for text in conf.capi_helm.autoscaler_image_tags:
         entry = _TAG.fullmatch(text)
         if entry is None:
-            raise _unusable("autoscaler_image_tags", text, "MINOR=TAG, like 1.34=v1.34.3, or TAG")
+            raise _unusable("autoscaler_image_tags", text, "MINOR=TAG, like 1.36=v1.36.1, or TAG")
         tags[entry["minor"]] = entry["tag"]
     minor = _MINOR.match(upgrade.versions(values)[values_live.CONTROL_PLANE])
     if tag := tags.get(minor[1] if minor else None, tags.get(None)):

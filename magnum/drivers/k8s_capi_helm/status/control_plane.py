@@ -39,7 +39,7 @@ def missing(nodegroup: GroupState, observed: Observed, version: str) -> Issue | 
 
 
 def running_version(owner: Json | Missing) -> str | None:
-    """The lowest Kubernetes version that it runs, as ``v1.34.4``; None while unknown."""
+    """The lowest Kubernetes version that it runs, as ``v1.36.3``; None while unknown."""
     if isinstance(owner, Missing):
         return None
     text = conditions.at_path(owner, "status", "version")

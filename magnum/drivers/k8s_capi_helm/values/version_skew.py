@@ -101,6 +101,6 @@ def parse_version(version: str) -> Version:
     if result is None:
         raise errors.InvalidRequest(
             "The Kubernetes version of the image is not valid, so the upgrade cannot be checked. "
-            f"The version is '{version}': expected one like v1.34.4."
+            f"The version is '{version}': expected one like v1.36.3."
         )
     return result

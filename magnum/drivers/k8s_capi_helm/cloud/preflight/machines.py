@@ -71,13 +71,13 @@ def _version_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[st
     if not (facts.kubernetes_version or request.labels.kube_tag):
         yield (
             "The image has no property 'kube_version', so its Kubernetes version is not known. "
-            f"Set it on image {name}, for example kube_version=v1.34.4, choose another image, "
+            f"Set it on image {name}, for example kube_version=v1.36.3, choose another image, "
             "or set the label kube_tag (for an upgrade, in the new template)."
         )
     elif facts.kubernetes_version and not versions.is_full_version(facts.kubernetes_version):
         yield (
             "Property 'kube_version' of the image is not a full Kubernetes version. Image "
-            f"{name} has {in_quotes(facts.kubernetes_version)}: set it to one like v1.34.4, or "
+            f"{name} has {in_quotes(facts.kubernetes_version)}: set it to one like v1.36.3, or "
             "choose another image."
         )
 

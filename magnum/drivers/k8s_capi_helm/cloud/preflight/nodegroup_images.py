@@ -77,7 +77,7 @@ def _check_image(
         raise errors.InvalidRequest(
             f"The image of nodegroup '{nodegroup.name}' has no property 'kube_version', so its "
             f"Kubernetes version is not known. Set it on image '{nodegroup.image}', for example "
-            "kube_version=v1.34.4, or choose another image."
+            "kube_version=v1.36.3, or choose another image."
         )
     if image.os_distro != os_distro:
         raise errors.InvalidRequest(

@@ -91,9 +91,9 @@ GOOD = (
 
 #: label, text, words of the sentence that is expected
 BAD = (
-    ("kube_tag", "1.34", "v1.34.4"),
-    ("kube_tag", "latest", "v1.34.4"),
-    ("kube_tag", "v01.34.4", "v1.34.4"),
+    ("kube_tag", "1.34", "v1.36.3"),
+    ("kube_tag", "latest", "v1.36.3"),
+    ("kube_tag", "v01.34.4", "v1.36.3"),
     ("auto_healing_enabled", "maybe", "true or false"),
     ("auto_healing_enabled", "2", "true or false"),
     ("min_node_count", "-1", "0 or more"),

@@ -78,7 +78,7 @@ class TestNew(ImageCase):
             ("new", NEW, "newer Kubernetes version than the control plane"),
             ("old", "1.30.9", "more than 3 minor releases before"),
             ("strange", "", "no property 'kube_version'"),
-            ("odd", "latest", "expected one like v1.34.4"),
+            ("odd", "latest", "expected one like v1.36.3"),
         ):
             self.cloud.images[image] = ("image-3", version)
             self.add_group(image, image_id=image)

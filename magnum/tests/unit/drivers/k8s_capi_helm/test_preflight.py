@@ -121,14 +121,14 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
         request(),
         {"kubernetes_version": ""},
         "The image has no property 'kube_version', so its Kubernetes version is not known. Set "
-        "it on image 'kube', for example kube_version=v1.34.4, choose another image, or set the "
+        "it on image 'kube', for example kube_version=v1.36.3, choose another image, or set the "
         "label kube_tag (for an upgrade, in the new template).",
     ),
     (
         request({"kube_tag": "v1.34.4"}),
         {"kubernetes_version": "latest"},
         "Property 'kube_version' of the image is not a full Kubernetes version. Image 'kube' has "
-        "'latest': set it to one like v1.34.4, or choose another image.",
+        "'latest': set it to one like v1.36.3, or choose another image.",
     ),
     (
         request(node_groups=worker("gone")),

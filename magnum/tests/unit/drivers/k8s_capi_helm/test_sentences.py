@@ -140,7 +140,7 @@ class TestFirstSentences(testtools.TestCase):
         ):
             error = self.assertRaises(errors.InvalidRequest, call)
             self.assertEqual(wanted, self.title(error))
-        label = errors.InvalidLabel("kube_tag", "1.34", "a full Kubernetes version like v1.34.4")
+        label = errors.InvalidLabel("kube_tag", "1.34", "a full Kubernetes version like v1.36.3")
         self.assertEqual("Label 'kube_tag' has an invalid value", self.title(label))
 
     def test_many_problems_leave_a_title_that_fits(self) -> None:
