@@ -97,8 +97,8 @@ def _temporary(configured: pathlib.Path, reason: str) -> pathlib.Path:
     known = _made.get(os.getpid())
     if known is not None and known.is_dir():
         return known
-    _delete_abandoned()
     try:
+        _delete_abandoned()
         path = pathlib.Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     except OSError as error:
         raise write_error(configured, error) from None
@@ -116,6 +116,8 @@ def _temporary(configured: pathlib.Path, reason: str) -> pathlib.Path:
 
 def _delete_abandoned() -> None:
     """Take away the directories of processes that have ended.
+
+    :raises OSError: there is no directory for temporary files that can be written.
 
     A worker ends without a chance to do it itself (``os._exit`` in oslo.service and cotyledon).
     """
