@@ -83,6 +83,11 @@ class ClusterObjectsTest(unittest.TestCase):
         )
         self.assertEqual(new, spec["managedSubnets"][0]["dnsNameservers"])
 
+    def test_name_servers_may_have_addresses_of_ipv6(self) -> None:
+        servers = ["2001:db8::53", "192.0.2.53"]
+        spec = cluster_spec(clusterNetworking__internalNetwork={"dnsNameservers": servers})
+        self.assertEqual(servers, spec["managedSubnets"][0]["dnsNameservers"])
+
     def test_the_autoscaler_comes_with_the_first_group_that_wants_it(self) -> None:
         kinds = {"Deployment", "ServiceAccount", "Role", "RoleBinding"}
         self.assertEqual(set(), kinds & {found["kind"] for found in rendered()})

@@ -75,6 +75,16 @@ class ProxyTest(unittest.TestCase):
             text,
         )
 
+    def test_addresses_of_ipv6_keep_their_brackets(self) -> None:
+        url, exempt = "http://[2001:db8::1]:3128", ["2001:db8::/32", "[fd00::1]:5000", "fd00::2"]
+        objects = machines.rendered(proxy__http=url, proxy__https=url, proxy__noProxy=exempt)
+        for spec in at_least_one(machines.both(objects)):
+            found = self.environment(spec)
+            self.assertEqual({url}, {found[name] for name in ("HTTP_PROXY", "https_proxy")})
+            self.assertLessEqual(set(exempt), set(found["NO_PROXY"].split(",")))
+            text = machines.files(spec)["/etc/apt/apt.conf.d/90proxy"].decode()
+            self.assertIn(f'Acquire::http::Proxy "{url}";', text)
+
     def test_commands_come_in_the_order_that_they_need(self) -> None:
         for spec in at_least_one(machines.both(machines.rendered())):
             commands = [" ".join(one.split(" -o ")[:1]) for one in spec["preKubeadmCommands"]]
