@@ -166,4 +166,8 @@ class TestInterface(RegionCase):
         self.openstack.absent = {"identity"}
         self.again()
         error = self.assertRaises(errors.InvalidConfiguration, self.cloud.auth_url, "internal")
-        self.assertIn("app_cred_interface_type is internal", error.detail)
+        self.assertEqual(
+            "[capi_helm] app_cred_interface_type is internal, and the catalogue has no identity "
+            "endpoint on that interface",
+            error.detail,
+        )

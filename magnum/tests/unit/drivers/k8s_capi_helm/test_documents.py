@@ -122,6 +122,36 @@ class TestContributing(unittest.TestCase):
         self.assertEqual([], [one for one in links if not exists("".join(one))])
 
 
+class TestTroubleshooting(unittest.TestCase):
+    """Messages of the installation page are those of the code, and a test has seen each."""
+
+    #: Between two parts of a text in several lines.
+    JOINT = re.compile(r'"\s+[rf]*"')
+
+    def setUp(self) -> None:
+        text = (ROOT / "doc" / "source" / "install" / "index.rst").read_text(encoding="utf-8")
+        section = text.partition("\nTroubleshooting\n")[2]
+        rows = re.findall(r"^   \* - ``([^`]+)``", section, re.MULTILINE)
+        self.messages = [[part for part in row.split("...") if len(part) > 3] for row in rows]
+
+    def texts(self, *places: Path) -> str:
+        """The texts of all modules below some directories."""
+        paths = [path for place in places for path in sorted(place.rglob("*.py"))]
+        return "\n".join(self.JOINT.sub("", path.read_text(encoding="utf-8")) for path in paths)
+
+    def test_the_code_has_them(self) -> None:
+        code = self.texts(sources.ROOT, ROOT / "magnum_k8s_capi_helm")
+        self.assertGreater(len(self.messages), 10)
+        parts = [part for parts in self.messages for part in parts]
+        self.assertEqual([], [part for part in parts if part not in code])
+
+    def test_a_test_has_seen_them(self) -> None:
+        packaging = ROOT / "magnum" / "tests" / "functional" / "k8s_capi_helm" / "packaging"
+        tests = self.texts(Path(__file__).parent, packaging)
+        unseen = [parts for parts in self.messages if not any(part in tests for part in parts)]
+        self.assertEqual([], unseen)
+
+
 class TestGlossary(unittest.TestCase):
     def setUp(self) -> None:
         entries = re.split(r"\n\n(?=   \S)", page("glossary.rst").partition("\n   :sorted:\n\n")[2])

@@ -17,7 +17,10 @@ import testtools
 
 import magnum.conf
 from magnum.drivers.k8s_capi_helm import conf
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server
 
 CONF = magnum.conf.CONF
 conf.register_opts(CONF)
@@ -50,3 +53,26 @@ class TestForked(testtools.TestCase):
             self.assertTrue(self.comes_through(lambda: lock().acquire()))
             # This process waits, as it has to.
             self.assertFalse(lock().acquire(blocking=False))
+
+
+class TestConnections(http_server.WireCase):
+    """A connection that two processes share would give one of them the other's answers."""
+
+    def test_a_worker_has_its_own(self) -> None:
+        def read() -> None:
+            self.assertIsNone(kube.get(names.LEASE, "n", "one"))
+
+        kube = KubeClient(str(self.config), connect_timeout=5, read_timeout=5)
+        read()
+        for workers in (1, 2):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                try:
+                    read()
+                except BaseException:
+                    os._exit(1)
+                os._exit(0)
+            self.assertEqual(0, os.waitpid(child, 0)[1])
+            read()
+            self.assertEqual(1 + workers, self.server.connections)

@@ -233,8 +233,12 @@ class TestIdentity(http_server.WireCase):
             error = self.assertRaises(
                 errors.ManagementRefused, KubeClient(str(path)).get, names.LEASE, "n", "one"
             )
-            self.assertIn("kubeconfig_file", str(error))
-            self.assertIn(str(path), error.detail)
+            self.assertEqual(
+                "This Magnum service has no usable kubeconfig for the management cluster. Ask the "
+                "operator to set [capi_helm] kubeconfig_file to a kubeconfig that Magnum may read.",
+                str(error),
+            )
+            self.assertIn(f"kubeconfig {path}: ", error.detail)
             self.assertNotIn("s3cret", str(error) + error.detail)
         error = self.assertRaises(
             errors.ManagementRefused, KubeClient(None).get, names.LEASE, "n", "one"
