@@ -32,6 +32,9 @@ _FILES = ("ca_certs", "ca_cert_data", "cert_file", "key_file")
 def data_as_files(config: Any) -> Iterator[None]:
     """Give a kubeconfig's data the form of files, in memory and for as long as this is open.
 
+    An exec plugin that is told of the cluster gets the authority as it stands in the kubeconfig
+    (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/#client-authentication-k8s-io-v1-Cluster).
+
     :param config: as the client library has read it; it is changed.
     :raises ValueError: some of it is not base64.
     """
@@ -40,10 +43,17 @@ def data_as_files(config: Any) -> Iterator[None]:
             for entry in config.value.get(section) or ():
                 body = entry.value.get(key)
                 for reference in references:
+                    if key == "cluster" and _is_shown_to_plugin(config):
+                        continue
                     if isinstance(body, dict) and body.get(f"{reference}-data"):
                         content = base64.b64decode(body.pop(f"{reference}-data"))
                         body[reference] = opened.enter_context(_memory_file(content))
         yield
+
+
+def _is_shown_to_plugin(config: Any) -> bool:
+    users = (entry.value.get("user") or {} for entry in config.value.get("users") or ())
+    return any((user.get("exec") or {}).get("provideClusterInfo") for user in users)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import datetime
 import ipaddress
 import os
 import pathlib
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -78,7 +79,7 @@ class TestTrust(http_server.WireCase):
         )
         self.addCleanup(self.secure.close)
 
-    def client(self, trusted: pathlib.Path, user: dict[str, str] | None = None) -> KubeClient:
+    def client(self, trusted: pathlib.Path, user: dict[str, Any] | None = None) -> KubeClient:
         http_server.write_kubeconfig(self.config, self.secure.url, user)
         config = yaml.safe_load(self.config.read_text())
         text = base64.b64encode(trusted.read_bytes()).decode()
@@ -124,6 +125,21 @@ class TestTrust(http_server.WireCase):
         self.useFixture(fixtures.MonkeyPatch("tempfile.tempdir", str(blocked / "temporary")))
         self.client(self.own, parts(self.other)).get(names.LEASE, "n", "one")
         self.assertEqual({"other"}, {seen.client for seen in self.secure.seen})
+
+    def test_a_plugin_is_told_of_the_cluster_as_the_kubeconfig_has_it(self) -> None:
+        words = "certificate-authority-data"
+        answer = '{"apiVersion": "%s", "kind": "ExecCredential", "status": {"token": "%s"}}'
+        version = "client.authentication.k8s.io/v1"
+        script = f'case "$KUBERNETES_EXEC_INFO" in *{words}*) printf %s "$1";; esac'
+        plugin = {
+            "apiVersion": version,
+            "command": "sh",
+            "args": ["-c", script, "sh", answer % (version, "of the plugin")],
+            "interactiveMode": "Never",
+            "provideClusterInfo": True,
+        }
+        self.client(self.own, {"exec": plugin}).get(names.LEASE, "n", "one")
+        self.assertIn("of the plugin", self.secure.seen[-1].token)
 
     def test_a_certificate_that_is_replaced_in_its_file(self) -> None:
         self.serve_clients()
