@@ -38,6 +38,10 @@ Install {name} with the Python that runs Magnum. The first line of its programs 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments == ["--version"]:
+        sys.stdout.write(f"{metadata.version(DISTRIBUTION)}\n")
+        return 0
     try:
         from oslo_config import cfg
         from oslo_upgradecheck import upgradecheck
@@ -50,7 +54,6 @@ def main(argv: list[str] | None = None) -> int:
         )
         return FAILURE
     conf = magnum.conf.CONF
-    arguments = sys.argv[1:] if argv is None else argv
     checks = _commands(upgradecheck, conf)
     try:
         return int(upgradecheck.main(conf, "magnum", checks, arguments))

@@ -10,7 +10,7 @@ import json
 from typing import Any, TypedDict
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.lease import malformed, resolved_names
+from magnum.drivers.k8s_capi_helm.lease import malformed, record_format, resolved_names
 from magnum.drivers.k8s_capi_helm.model import (
     DeferredChange,
     Json,
@@ -49,7 +49,7 @@ _SEVERAL_APPLIED = (
 
 def new(namespace: str, release: str, cluster_uuid: str, project_id: str) -> Json:
     """A Lease without holder and pending operations."""
-    return {
+    lease: Json = {
         "metadata": {
             "name": names.lease(release),
             "namespace": namespace,
@@ -61,6 +61,8 @@ def new(namespace: str, release: str, cluster_uuid: str, project_id: str) -> Jso
         },
         "spec": {},
     }
+    record_format.record_writer(lease)
+    return lease
 
 
 @malformed.refuse_malformed

@@ -22,7 +22,7 @@ from oslo_log import log as logging
 import tenacity
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.lease import codec, record_format
 from magnum.drivers.k8s_capi_helm.lease.holder import has_ended
 from magnum.drivers.k8s_capi_helm.lease.update import LeaseUpdates
 from magnum.drivers.k8s_capi_helm.model import Json, ReleaseRecord
@@ -150,6 +150,7 @@ class Lock:
         codec.take(lease, holder, self.duration, self._now())
 
     def _take(self, namespace: str, release: str, lease: Json, holder: str) -> ReleaseRecord:
+        record_format.require_readable(lease)
         taken = copy.deepcopy(lease)
         self.write_holder(taken, holder)
         record = self.leases.replace(namespace, release, taken)
@@ -282,7 +283,9 @@ class HeldLease:
             change(lease)
             # The others who write are those who add operations: a few, and each only once.
             with contextlib.suppress(errors.Conflict):
-                self._record = leases.replace(self._namespace, self._release, lease)
+                answer = leases.write(self._namespace, self._release, lease)
+                if record_format.is_readable(answer):
+                    self._record = codec.record(answer)
                 return True
             return None
 

@@ -8,6 +8,7 @@ import functools
 from typing import TypeVar
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.lease import record_format
 from magnum.drivers.k8s_capi_helm.model import Json, ReleaseRecord
 
 _Found = TypeVar("_Found")
@@ -20,12 +21,14 @@ def refuse_malformed(function: Callable[[Json], _Found]) -> Callable[[Json], _Fo
     Whoever may write Leases may write anything; what is on record then cannot be known, so that
     nothing is done about the cluster until an operator has looked.
 
-    :returns: the question, which raises errors.ManagementRefused where the Lease does not tell.
+    :returns: the question, which raises errors.ManagementRefused where the Lease does not tell, or
+        a newer version has written it in a newer format.
     """
 
     @functools.wraps(function)
     def asked(lease: Json) -> _Found:
         try:
+            record_format.require_readable(lease)
             result = function(lease)
             if isinstance(result, ReleaseRecord):
                 _check(result)

@@ -19,7 +19,7 @@ import json
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.lease import codec, unknown_keys
 from magnum.drivers.k8s_capi_helm.model import (
     conditions,
     Json,
@@ -56,7 +56,9 @@ def with_operation(entries: Iterable[_Entry], operation: Operation) -> list[_Ent
         key = _key(current)
         previous = result.pop(key, None)
         if previous is not None and current.verb in _SERIES and current.groups:
-            entry = codec.entry(merge_operations(codec.operation(previous), current))
+            known = codec.operation(previous)
+            merged = codec.entry(merge_operations(known, current))
+            entry = unknown_keys.with_unknown(previous, codec.entry(known), merged)
         result[key] = entry
     return list(result.values())
 
@@ -96,7 +98,8 @@ def is_verdict_written(
         return False
     same = copy.deepcopy(lease)
     codec.set_fields(same, fields)
-    return same == lease
+    # Not byte by byte: a newer version may have keys of its own in it.
+    return codec.record(same) == codec.record(lease)
 
 
 def require_unchanged(lease: Json, expected: ReleaseRecord, *, same_version: bool) -> None:

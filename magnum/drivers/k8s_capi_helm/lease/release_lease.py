@@ -262,7 +262,7 @@ class ReleaseLeases:
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        self._kube.delete_collection(names.LEASE, namespace, {names.LABEL_UUID: cluster_uuid})
+        self._leases.delete_all(namespace, cluster_uuid)
 
     def delete_finished(self, namespace: str, release: str) -> bool:
         """Delete the Lease of a release, if it is a tombstone.

@@ -20,7 +20,7 @@ import tenacity
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.lease import capacity, codec
+from magnum.drivers.k8s_capi_helm.lease import capacity, codec, record_format, unknown_keys
 from magnum.drivers.k8s_capi_helm.model import Json, names, ReleaseRecord
 
 # Of many requests at once that change a Lease each time one alone is through, and a server that is
@@ -103,6 +103,7 @@ class LeaseUpdates:
 
         :param change: of the Lease; to change it twice is to change it once.
         :raises errors.Conflict: there is no Lease, or others were always faster.
+        :raises errors.ManagementRefused: a newer version has written it in a newer format.
         :raises errors.RecordFull: it would hold more than it may.
         :raises errors.DriverError: the management cluster cannot be used.
         """
@@ -151,10 +152,23 @@ class LeaseUpdates:
         :raises errors.Conflict: it has, or there is none any more.
         :raises errors.DriverError: the management cluster cannot be used.
         """
+        return codec.record(self.write(namespace, release, lease))
+
+    def write(self, namespace: str, release: str, lease: Json) -> Json:
+        """As :meth:`replace`; the answer of the server is not read."""
         self.cache.forget(namespace, release)
-        return codec.record(
-            self.cache.keep(namespace, release, self._kube.replace(names.LEASE, lease))
-        )
+        return self.cache.keep(namespace, release, self._kube.replace(names.LEASE, lease))
+
+    def delete_all(self, namespace: str, cluster_uuid: str) -> None:
+        """Delete the Leases of a cluster.
+
+        :raises errors.ManagementRefused: a newer version has written one of them.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        for lease in self._kube.list(names.LEASE, namespace, {names.LABEL_UUID: cluster_uuid}):
+            record_format.require_readable(lease)
+            metadata = lease["metadata"]
+            self._kube.delete(names.LEASE, namespace, metadata["name"], uid=metadata["uid"])
 
     def _changed_as_known(
         self, namespace: str, release: str, change: Callable[[Json], None]
@@ -178,8 +192,12 @@ class LeaseUpdates:
 
 
 def _changed(lease: Json, change: Callable[[Json], None]) -> Json:
+    record_format.require_readable(lease)
     changed = copy.deepcopy(lease)
     change(changed)
     if changed != lease:
+        unknown_keys.keep_unknown(lease, changed)
+    if changed != lease:
+        record_format.record_writer(changed)
         capacity.shrink(changed)
     return changed

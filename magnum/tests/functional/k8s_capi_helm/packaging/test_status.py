@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 import subprocess
 import sys
+import tomllib
 from typing import ClassVar
 import unittest
 import venv
 
 from test_installation import (
+    CHECKOUT,
     run,
     Target,
     wheel,
@@ -97,6 +99,13 @@ class TestStatus(unittest.TestCase):
 
     def test_nothing_is_wrong(self) -> None:
         self.assertEqual({}, self.check(expected=SUCCESS))
+
+    def test_the_version_is_that_of_wheel_and_checkout(self) -> None:
+        program = self.target.root / "bin" / "magnum-k8s-capi-helm-status"
+        said = run(program, "--version").strip()
+        text = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+        self.assertEqual(tomllib.loads(text)["project"]["version"], said)
+        self.assertTrue(wheel().name.startswith(f"magnum_k8s_capi_helm-{said}-"), wheel().name)
 
     def test_names_that_nothing_reads(self) -> None:
         found = self.check(

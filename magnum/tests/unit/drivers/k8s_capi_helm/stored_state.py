@@ -3,14 +3,19 @@
 
 A release that runs was written by an older version of the driver: renamed classes, moved modules
 and other calls must not change one key of its Lease, its Secrets or its values. The scenes here are
-played in the tests' world; ``stored_state.json`` is what they stored when they were recorded, and
-``test_stored_state`` plays them again and compares.
+played in the tests' world; ``recorded_state/VERSION.json`` is what they stored in that version of
+the driver. ``test_stored_state`` plays them again: this version stores what its own recording says,
+and continues from the Leases of every version.
 
 Random parts are replaced by numbers in the order in which they appear, times stand still, and the
-bytes of certificates and charts are left out. A change of the stored form that is meant, which
-every older release survives, is recorded with::
+bytes of certificates and charts are left out. What occurs in several moments stands in the file
+once. A change of the stored form that is meant, which every older release survives, is recorded
+with::
 
     python -W ignore -m magnum.tests.unit.drivers.k8s_capi_helm.stored_state
+
+With ``--release`` the recording of this version is closed: its digest is added to ``released.txt``,
+and from then on it is neither written nor changed.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 import datetime
+import hashlib
 import json
 import pathlib
 import re
@@ -31,6 +37,7 @@ from oslo_utils import fixture as time_fixture
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm.helm import recovery
+from magnum.drivers.k8s_capi_helm.lease import codec, record_format
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
@@ -38,7 +45,11 @@ from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_co
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm
 
 Json = dict[str, Any]
-PATH = pathlib.Path(__file__).parent / "stored_state.json"
+DIRECTORY = pathlib.Path(__file__).parent / "recorded_state"
+#: Versions of the driver that are out, and the digests of their recordings (SHA-256).
+RELEASED = DIRECTORY / "released.txt"
+#: The version of this driver.
+VERSION = record_format.VERSION
 #: Of the Lease in a recorded moment.
 LEASE = "Lease"
 #: Of what is left of a scene when it is over.
@@ -95,12 +106,14 @@ class Scenes(DriverCase):
 
     :ivar moments: what was stored at each moment of the scene that is played.
     :ivar taken: Leases by moment that take the place of those that are there then.
+    :ivar at_rest: at how many of these moments nothing is pending.
     """
 
     def setUp(self) -> None:
         self.numbers = Numbers()
         self.moments: dict[str, Json] = {}
         self.taken: dict[str, Json] = {}
+        self.at_rest = 0
         self._made: dict[str, int] = {}
         real, new = uuid.uuid4, fakes.FakeKube._new
 
@@ -140,13 +153,14 @@ class Scenes(DriverCase):
         lease = f"Lease/{names.lease(RELEASE)}"
         noted = {LEASE: found.pop(lease, None)}
         if whole:
-            noted |= {**found, "values": self._values()}
+            noted |= {**found, "values": self._values(), "rows": self._rows()}
         self.moments[name] = json.loads(self.numbers.numbered(json.dumps(noted)))
         if self.taken.get(name) is not None:
             taken = json.loads(self.numbers.real(json.dumps(self.taken[name])))
             # Who holds it does so with a name and moments of its own.
             there = self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE))
             self.kube.put(names.LEASE, {**taken, "spec": there["spec"]})
+            self._expect_rest()
 
     def next_template(self, **changes: Any) -> Any:
         """A template of the next minor release."""
@@ -175,6 +189,29 @@ class Scenes(DriverCase):
         self.kube.before = before
         self.context.user_id = user
         credential_conductor.Handler().credential_rotate(self.context, self.cluster())
+
+    def _expect_rest(self) -> None:
+        """A health task about a cluster without pending operations changes nothing."""
+        [cluster] = objects.Cluster.list(self.context)
+        found = self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE))
+        is_pending = codec.record(found).operations or not cluster.status.endswith("_COMPLETE")
+        if not is_pending and not codec.holder(found):
+            before = list(self.kube.everything()), list(self.helm.runs)
+            self.health_task()
+            self.assertEqual(before, (list(self.kube.everything()), list(self.helm.runs)))
+            self.at_rest += 1
+
+    def _rows(self) -> Json:
+        """What Magnum's database holds of the cluster that the driver has written."""
+        [cluster] = objects.Cluster.list(self.context)
+        of_cluster, of_group = ("stack_id", "api_address", "coe_version"), ("status", "image_id")
+        return {
+            "cluster": {key: getattr(cluster, key) for key in (*of_cluster, "status", "labels")},
+            **{
+                row.name: {key: getattr(row, key) for key in (*of_group, "node_count", "labels")}
+                for row in cluster.nodegroups
+            },
+        }
 
     def _objects(self) -> Json:
         found = {f"{one['kind']}/{one['metadata']['name']}": one for one in self.kube.everything()}
@@ -411,6 +448,19 @@ def half_done(case: Scenes) -> None:
     case.moment("marked", whole=True)
 
 
+def adopted(case: Scenes) -> None:
+    """A cluster that magnum-capi-helm has created, which has no Lease."""
+    case.made()
+    case.kube.remove(names.LEASE, NAMESPACE, names.lease(RELEASE))
+    case.health_task()
+    case.moment("seen")
+    case.resize(2)
+    case.moment("resized", whole=True)
+    case.capi_converges()
+    case.status_task(2)
+    case.moment("complete", whole=True)
+
+
 #: By name, each is played in a world of its own.
 SCENES: dict[str, Callable[[Scenes], None]] = {
     one.__name__.replace("_", " "): one
@@ -425,14 +475,62 @@ SCENES: dict[str, Callable[[Scenes], None]] = {
         deletion,
         cleared,
         half_done,
+        adopted,
     )
 }
 
 
-def recorded() -> dict[str, Json]:
+def path(version: str) -> pathlib.Path:
+    """The recording of a version of the driver."""
+    return DIRECTORY / f"{version}.json"
+
+
+def versions() -> list[str]:
+    """Versions of the driver of which there is a recording."""
+    return sorted(one.stem for one in DIRECTORY.glob("*.json"))
+
+
+def released() -> dict[str, str]:
+    """Versions of the driver that are out, with the digests of their recordings."""
+    lines = RELEASED.read_text(encoding="utf-8").splitlines()
+    return dict(line.split() for line in lines if not line.startswith("#"))
+
+
+def digest(version: str) -> str:
+    """The digest of the recording of a version."""
+    return hashlib.sha256(path(version).read_bytes()).hexdigest()
+
+
+def recorded(version: str = VERSION) -> dict[str, Json]:
     """What every scene has stored, by the names of scene and moment."""
-    found: dict[str, Json] = json.loads(PATH.read_text(encoding="utf-8"))
-    return found
+    found = json.loads(path(version).read_text(encoding="utf-8"))
+    stored = found["objects"]
+    return {
+        scene: {
+            name: {key: stored[number] for key, number in moment.items()}
+            for name, moment in moments.items()
+        }
+        for scene, moments in found["scenes"].items()
+    }
+
+
+def packed(scenes: dict[str, Json]) -> str:
+    """A recording as text: each object that was stored once, in a line of its own."""
+    numbers: dict[str, int] = {}
+
+    def number(stored: Any) -> int:
+        return numbers.setdefault(json.dumps(stored, sort_keys=True), len(numbers))
+
+    numbered = {
+        scene: {
+            name: {key: number(stored) for key, stored in sorted(moment.items())}
+            for name, moment in sorted(moments.items())
+        }
+        for scene, moments in sorted(scenes.items())
+    }
+    of_scenes = [f"{json.dumps(name)}: {json.dumps(one)}" for name, one in numbered.items()]
+    parts = ['{"objects": [', ",\n".join(numbers), '],\n"scenes": {', ",\n".join(of_scenes), "}}"]
+    return "\n".join(parts) + "\n"
 
 
 def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:
@@ -474,6 +572,22 @@ def _decoded(text: str) -> str:
     return _PEM.sub(r"<PEM: \1>", base64.b64decode(text).decode())
 
 
+def main(argv: list[str]) -> int:
+    """Record this version, or close its recording; returns the exit status."""
+    if VERSION in released():
+        sys.stderr.write(
+            f"Version {VERSION} is released: its recording does not change any more. Raise "
+            "the version in pyproject.toml, install the checkout again, and record that one.\n"
+        )
+        return 1
+    if argv == ["--release"]:
+        with RELEASED.open("a", encoding="utf-8") as file:
+            file.write(f"{VERSION} {digest(VERSION)}\n")
+        return 0
+    _record()
+    return 0
+
+
 def _record() -> None:
     found = {}
     for name in SCENES:
@@ -483,10 +597,10 @@ def _record() -> None:
             found[name] = case.play(name)
         finally:
             case.doCleanups()
-    text = json.dumps(found, indent=1, sort_keys=True)
-    PATH.write_text(f"{text}\n", encoding="utf-8")
+    text = packed(found)
+    path(VERSION).write_text(text, encoding="utf-8")
     sys.stdout.write(f"{len(found)} scenes, {len(text)} bytes\n")
 
 
 if __name__ == "__main__":
-    _record()
+    sys.exit(main(sys.argv[1:]))

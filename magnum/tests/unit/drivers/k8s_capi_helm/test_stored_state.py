@@ -1,30 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """What older versions have stored is what this one stores, reads, and carries on from.
 
-The recording is ``stored_state.json``; ``stored_state`` says what is in it and how it is made anew.
+The recordings are ``recorded_state/VERSION.json``, one for each version of the driver;
+``stored_state`` says what is in them and how that of this version is made anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+import contextlib
 import dataclasses
+import io
 import json
+import pathlib
+import re
+import subprocess
 from typing import Any
 
+import fixtures
 import testtools
 
 from magnum.drivers.k8s_capi_helm import model
 from magnum.drivers.k8s_capi_helm.helm import recovery
-from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.lease import codec, record_format
 from magnum.tests.unit.drivers.k8s_capi_helm import stored_state
 from magnum.tests.unit.drivers.k8s_capi_helm.stored_state import END, Json, LEASE
 
 RECORDED = stored_state.recorded()
+CHECKOUT = pathlib.Path(__file__).parents[5]
 
 
-def leases() -> Iterator[tuple[str, Json]]:
-    """Every recorded Lease, with the scene and the moment that it is of."""
-    for scene, moments in RECORDED.items():
+def leases(version: str = stored_state.VERSION) -> Iterator[tuple[str, Json]]:
+    """Every Lease that a version has recorded, with the scene and the moment that it is of."""
+    for scene, moments in stored_state.recorded(version).items():
         for name, moment in moments.items():
             if name != END and moment[LEASE] is not None:
                 yield f"{scene} > {name}", moment[LEASE]
@@ -54,6 +62,7 @@ def encoded(record: Any) -> Json:
         (codec.REVISIONS, codec.revisions(record.revisions)),
     ):
         codec.annotate(found, key, text)
+    record_format.record_writer(found)
     return notes(found)
 
 
@@ -71,7 +80,7 @@ class TestRecording(testtools.TestCase):
     def test_every_annotation_occurs(self) -> None:
         known = {
             text
-            for text in vars(codec).values()
+            for text in (*vars(codec).values(), *vars(record_format).values())
             if isinstance(text, str) and text.startswith(f"{codec.PREFIX}/")
         }
         occurs = {key for _, found in leases() for key in notes(found)}
@@ -128,6 +137,67 @@ def _said(thing: Any) -> Iterator[str]:
                 yield from _said(one)
 
 
+class TestVersions(testtools.TestCase):
+    """Each version that is out has its recording, which stays, and which this one reads."""
+
+    def test_this_version_has_one(self) -> None:
+        self.assertIn(stored_state.VERSION, stored_state.versions())
+
+    def test_the_version_is_that_of_the_checkout(self) -> None:
+        """Else the checkout has to be installed again: pip install -e."""
+        text = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+        found = re.findall(r'^version = "(.+)"$', text, re.MULTILINE)
+        self.assertEqual([stored_state.VERSION], found)
+
+    def test_recordings_of_released_versions_do_not_change(self) -> None:
+        released = stored_state.released()
+        self.assertEqual(released, {one: stored_state.digest(one) for one in released})
+
+    def test_a_version_with_a_tag_is_released(self) -> None:
+        if not (CHECKOUT / ".git").exists():
+            self.skipTest("not a clone")
+        command = ["git", "tag", "--list", "[0-9]*.[0-9]*.[0-9]*"]
+        tags = subprocess.run(
+            command, cwd=CHECKOUT, check=True, capture_output=True, text=True, timeout=60
+        )
+        self.assertEqual(set(), set(tags.stdout.split()) - set(stored_state.released()))
+
+    def test_every_lease_of_every_version_is_read(self) -> None:
+        found = [codec.record(lease) for one in stored_state.versions() for _, lease in leases(one)]
+        self.assertNotEqual([], found)
+        self.assertEqual(set(), {len(one.cluster_uuid) for one in found} - {36})
+
+
+class TestRelease(testtools.TestCase):
+    """The recording of a released version is not written again."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for name, place in (("DIRECTORY", directory), ("RELEASED", directory / "released.txt")):
+            self.useFixture(fixtures.MonkeyPatch(f"{stored_state.__name__}.{name}", place))
+        stored_state.RELEASED.write_text("# none\n")
+        stored_state.path(stored_state.VERSION).write_text("{}")
+
+    def test_it_is_closed_once(self) -> None:
+        self.assertEqual(0, stored_state.main(["--release"]))
+        version = stored_state.VERSION
+        self.assertEqual({version: stored_state.digest(version)}, stored_state.released())
+        for arguments in ([], ["--release"]):
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                self.assertEqual(1, stored_state.main(arguments))
+            self.assertIn(f"Version {version} is released", said.getvalue())
+            self.assertIn("Raise the version in pyproject.toml", said.getvalue())
+        self.assertEqual("{}", stored_state.path(version).read_text())
+
+    def test_what_is_packed_is_read_again(self) -> None:
+        scenes = {"a": {"x": {LEASE: {"k": 1}, "o": {"k": 1}}, END: {LEASE: None, "o": [1]}}}
+        text = stored_state.packed(scenes)
+        stored_state.path("0.1.0").write_text(text)
+        self.assertEqual(scenes, stored_state.recorded("0.1.0"))
+        self.assertEqual(1, text.count('"k"'))
+
+
 class TestScenes(stored_state.Scenes):
     """Each scene stores what is recorded, and goes on from every recorded Lease to the same end."""
 
@@ -137,14 +207,29 @@ class TestScenes(stored_state.Scenes):
         wrong = stored_state.differences(RECORDED[scene], self.play(scene), scene)
         self.assertEqual("", "\n".join(wrong))
 
-    def check_end(self, scene: str) -> None:
-        for name, moment in RECORDED[scene].items():
+    def check_end(self, scene: str, version: str) -> None:
+        recorded = stored_state.recorded(version)[scene]
+        for name, moment in recorded.items():
             if name != END:
                 self.taken[name] = moment[LEASE]
         found = self.play(scene)
-        self.assertEqual(set(RECORDED[scene]), set(found), "moments")
-        wrong = stored_state.differences(RECORDED[scene][END], found[END], f"{scene} > {END}")
+        self.assertEqual(set(), set(recorded) - set(found), "moments that do not occur any more")
+        wrong = stored_state.differences(recorded[END], found[END], f"{scene} > {END}")
         self.assertEqual("", "\n".join(wrong))
+        self.assertEqual(AT_REST.get(scene, 0), self.at_rest)
+
+
+#: At how many recorded moments of each scene nothing is pending, so that a task changes nothing.
+AT_REST = {
+    "creation": 1,
+    "autoscaled": 1,
+    "resize": 1,
+    "nodegroups": 1,
+    "upgrade": 1,
+    "rotation": 2,
+    "half done": 1,
+    "adopted": 1,
+}
 
 
 def _add_tests() -> None:
@@ -154,11 +239,14 @@ def _add_tests() -> None:
         def stored(self: TestScenes, scene: str = scene) -> None:
             self.check_stored(scene)
 
-        def end(self: TestScenes, scene: str = scene) -> None:
-            self.check_end(scene)
-
         setattr(TestScenes, f"test_{name}_stores_what_is_recorded", stored)
-        setattr(TestScenes, f"test_{name}_goes_on_from_recorded_leases", end)
+        for version in stored_state.versions():
+
+            def end(self: TestScenes, scene: str = scene, version: str = version) -> None:
+                self.check_end(scene, version)
+
+            suffix = version.replace(".", "_")
+            setattr(TestScenes, f"test_{name}_goes_on_from_recorded_leases_of_{suffix}", end)
 
 
 _add_tests()

@@ -14,7 +14,7 @@ import threading
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
+from magnum.drivers.k8s_capi_helm.lease import codec, ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import names, Operation, RetiredCredential, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
 
@@ -255,7 +255,7 @@ class RecordTests(OperationsSuite):
         operations, namespace = self.opened()
         operations.add(namespace, RELEASE, operation("a"))
         lease = self.kube.get(names.LEASE, namespace, f"{RELEASE}-magnum")
-        [key] = lease["metadata"]["annotations"]
+        key = codec.OPERATIONS
         text = lease["metadata"]["annotations"][key].replace('"resize"', '"levitate"')
         lease["metadata"]["annotations"][key] = text
         self.kube.replace(names.LEASE, lease)
