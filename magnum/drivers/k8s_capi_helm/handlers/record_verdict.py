@@ -46,7 +46,8 @@ def record_verdict(
     except errors.Conflict as error:
         writer.LOG.debug("Release %s: a verdict is not written: %s", cluster.stack_id, error.detail)
         latest = None
-    if latest is None or latest.version != record.version:
+    is_written = latest is None or latest.version != record.version
+    if is_written and not (latest and clients.evaluations.replace_record(cluster.stack_id, latest)):
         # The watches may tell of this change a moment later only.
         clients.evaluations.forget(cluster.stack_id)
     return latest

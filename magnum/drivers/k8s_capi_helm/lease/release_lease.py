@@ -158,7 +158,7 @@ class ReleaseLeases:
 
         :param expected: the record that the verdict was made by.
         :param ids: of the operations that it ends.
-        :param same_version: any change counts; else those of pending operations do.
+        :param same_version: any change to the watched *expected* counts; else those of operations.
         :raises errors.Conflict: it has changed, or the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
@@ -169,7 +169,8 @@ class ReleaseLeases:
                 codec.set_fields(lease, fields)
                 pending_operations.finish(lease, ids)
 
-        return self._leases.change(namespace, release, change)
+        watched = expected.version if same_version else ""
+        return self._leases.change(namespace, release, change, watched_version=watched)
 
     def remember(
         self, namespace: str, release: str, **fields: Unpack[codec.RecordFields]

@@ -2,8 +2,9 @@
 """Optimistic updates of Leases.
 
 A request and a reconciliation read and write one Lease several times within a second. What the
-server answered last is kept for that long: a write begins with it, and the server refuses it with a
-conflict (409) where the Lease has changed since, as Kubernetes' optimistic concurrency has it
+server answered last is kept: a write begins with it for a few seconds, and as long as a watch shows
+its version. The server refuses the write with a conflict (409) where the Lease has changed since,
+as Kubernetes' optimistic concurrency has it
 (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions). Nothing is decided
 by it alone: that nothing has to be written, and every refusal, is read anew.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 import contextlib
 import copy
+import dataclasses
 import threading
 import time
 
@@ -29,9 +31,9 @@ _TURNS = 200
 # The first attempt may be with what was last known; those after it let others write.
 _BETWEEN = tenacity.wait_chain(tenacity.wait_none(), tenacity.wait_random(0.01, 0.1))
 _LAST_LOOK = 2.0
-# Seconds for which an answer is kept, and of how many Leases.
+# Seconds for which an answer is likely to be the newest, and of how many Leases one is kept.
 _FRESH = 5.0
-_MOST = 256
+_MOST = 512
 
 
 class LeaseCache:
@@ -54,11 +56,18 @@ class LeaseCache:
             self._answers[namespace, release] = (copy.deepcopy(lease), self._clock())
         return lease
 
-    def take(self, namespace: str, release: str) -> Json | None:
-        """The last answer, for one write; None where there is none that is a moment old."""
+    def take(self, namespace: str, release: str, version: str = "") -> Json | None:
+        """The last answer, for one write; None where there is none that is a moment old.
+
+        :param version: resourceVersion of the Lease as it is watched; an answer of this version is
+            taken however old it is. "" if that is not known.
+        """
         with self._guard:
             lease, since = self._answers.pop((namespace, release), (None, 0.0))
-        return lease if self._clock() - since < _FRESH else None
+        if lease is None:
+            return None
+        is_watched = version and lease["metadata"].get("resourceVersion") == version
+        return lease if is_watched or self._clock() - since < _FRESH else None
 
     def forget(self, namespace: str, release: str) -> None:
         """Begin the next write with a read."""
@@ -98,10 +107,18 @@ class LeaseUpdates:
             if release:
                 yield release, codec.record(lease)
 
-    def change(self, namespace: str, release: str, change: Callable[[Json], None]) -> ReleaseRecord:
+    def change(
+        self,
+        namespace: str,
+        release: str,
+        change: Callable[[Json], None],
+        *,
+        watched_version: str = "",
+    ) -> ReleaseRecord:
         """Read, change and replace the Lease of a release, again after each conflict.
 
         :param change: of the Lease; to change it twice is to change it once.
+        :param watched_version: as for :meth:`LeaseCache.take`.
         :raises errors.Conflict: there is no Lease, or others were always faster.
         :raises errors.ManagementRefused: a newer version has written it in a newer format.
         :raises errors.RecordFull: it would hold more than it may.
@@ -109,8 +126,8 @@ class LeaseUpdates:
         """
 
         def attempt() -> ReleaseRecord | None:
-            changed = self._changed_as_known(namespace, release, change)
-            if changed is None:
+            known = self.cache.take(namespace, release, watched_version)
+            if (changed := _changed_as_known(known, change)) is None:
                 lease = self.read(namespace, release)
                 if lease is None:
                     raise codec.lease_not_found(release)
@@ -152,7 +169,9 @@ class LeaseUpdates:
         :raises errors.Conflict: it has, or there is none any more.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        return codec.record(self.write(namespace, release, lease))
+        previous_version = str(lease["metadata"].get("resourceVersion") or "")
+        record = codec.record(self.write(namespace, release, lease))
+        return dataclasses.replace(record, previous_version=previous_version)
 
     def write(self, namespace: str, release: str, lease: Json) -> Json:
         """As :meth:`replace`; the answer of the server is not read."""
@@ -170,17 +189,6 @@ class LeaseUpdates:
             metadata = lease["metadata"]
             self._kube.delete(names.LEASE, namespace, metadata["name"], uid=metadata["uid"])
 
-    def _changed_as_known(
-        self, namespace: str, release: str, change: Callable[[Json], None]
-    ) -> Json | None:
-        """The last answer with a change, None where the Lease has to be read first."""
-        known = self.cache.take(namespace, release)
-        if known is not None:
-            with contextlib.suppress(errors.DriverError):
-                changed = _changed(known, change)
-                return None if changed == known else changed
-        return None
-
     def _arrived(self, namespace: str, release: str, change: Callable[[Json], None]) -> Json | None:
         """The Lease, if a change is in it that nobody has confirmed; None if not, or unknown."""
         # Also for whoever does not wait any more: what is on record is not to be called refused.
@@ -189,6 +197,15 @@ class LeaseUpdates:
             if lease is not None and _changed(lease, change) == lease:
                 return lease
         return None
+
+
+def _changed_as_known(known: Json | None, change: Callable[[Json], None]) -> Json | None:
+    """The last answer with a change, None where the Lease has to be read first."""
+    if known is not None:
+        with contextlib.suppress(errors.DriverError):
+            changed = _changed(known, change)
+            return None if changed == known else changed
+    return None
 
 
 def _changed(lease: Json, change: Callable[[Json], None]) -> Json:

@@ -146,6 +146,7 @@ class ReleaseRecord:
         OpenStack.
     :ivar revisions: of the release; one that is older than these is not believed.
     :ivar version: resourceVersion of the Lease; records that say the same are equal.
+    :ivar previous_version: that of the Lease which this one has replaced, "" if it was read.
     """
 
     cluster_uuid: str
@@ -163,6 +164,7 @@ class ReleaseRecord:
     is_cloud_cleared: bool = False
     revisions: Revisions = Revisions()
     version: str = dataclasses.field(default="", compare=False)
+    previous_version: str = dataclasses.field(default="", compare=False)
 
 
 def resolved_names(operations: Iterable[Operation], nodegroup: NodeGroupRequest) -> ResolvedNames:

@@ -93,12 +93,14 @@ class _Release:
     """Record and release of a cluster.
 
     :ivar magnum: digest of Magnum's objects, None where the Lease is watched and tells of changes.
+    :ivar until: when they are read again, on the cache's clock.
     """
 
     magnum: str | None
     location: str
     record: ReleaseRecord
     packed: bytes
+    until: float
 
 
 class EvaluationCache:
@@ -116,6 +118,7 @@ class EvaluationCache:
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[float, float], float] = random.uniform,
     ) -> None:
+        self._clock = clock
         self._jitter = jitter
         #: By release, with the health and without.
         self._evaluated: Cache[tuple[str, bool], _Evaluated] = Cache(
@@ -225,7 +228,25 @@ class EvaluationCache:
         packed = zlib.compress(json.dumps(dataclasses.asdict(live)).encode(), level=1)
         longest = _RELEASE_HOLDS if is_settled else _CHANGING_RELEASE_HOLDS
         holds = self._jitter(longest / 2, longest)
-        self._releases.put(release, _Release(magnum, location, record, packed), holds)
+        until = self._clock() + holds
+        self._releases.put(release, _Release(magnum, location, record, packed, until), holds)
+
+    def replace_record(self, release: str, record: ReleaseRecord) -> bool:
+        """Keep a release with the record that this process has just written, for no longer.
+
+        Helm runs under the lock only, and who takes that writes the Lease. So a release is what it
+        was when this process read it if the Lease was written by nobody else in between.
+
+        :returns: False where another one has written it, or nothing is kept.
+        """
+        found = self._releases.get(release)
+        if found is None or found.magnum is not None:
+            return False
+        if found.record.version != record.previous_version:
+            return False
+        current = dataclasses.replace(found, record=record)
+        self._releases.put(release, current, found.until - self._clock())
+        return True
 
     def forget(self, release: str) -> None:
         """What is judged next is read."""

@@ -38,7 +38,10 @@ from magnum.drivers.k8s_capi_helm.values import upgrade_nodegroups
 LOG = logging.getLogger(__name__)
 
 #: What tells why something is not in place, and never that it is: a watch may be behind with it.
-_CAUSES = (names.EVENT, names.OPENSTACK_SERVER, names.MACHINE_SET)
+_CAUSES = frozenset({names.EVENT, names.OPENSTACK_SERVER, names.MACHINE_SET})
+#: What says itself that it has carried out what Helm has written last, and does not change with the
+#: nodes: the second snapshot may have it from a watch. It was so then, for that generation.
+SELF_REPORTED = frozenset({names.OPENSTACK_CLUSTER, names.HELM_RELEASE, names.MANIFESTS})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,6 +141,8 @@ def _judge(case: _Case, magnum: str) -> _Judgement:
     if not key.is_settled:
         evaluations.forget_release(release)
     judgement = _judge_by(case, known, key, view)
+    if confirmed := _confirmed(judgement, view):
+        return confirmed
     is_missing = key.is_settled and not judgement.verdict.fingerprint
     if judgement.subject.read.is_cached and (judgement.changes or is_missing):
         # Record and release may be older than the change, or than what is not in place by them.
@@ -145,10 +150,33 @@ def _judge(case: _Case, magnum: str) -> _Judgement:
         known = None
         judgement = _judge_by(case, known, key, view)
     if _needs_objects(judgement, view) and not (known and known.objects):
-        observed = judgement.subject.observe(view.only(_CAUSES))
-        verdict = status.evaluate(observed, judgement.subject.state, case.run.now)
-        return dataclasses.replace(judgement, observed=observed, verdict=verdict)
+        return _with_objects(judgement, view.only(_CAUSES))
     return judgement
+
+
+def _confirmed(judgement: _Judgement, view: CachedReader) -> _Judgement | None:
+    """A verdict that only completes, made once more; None where it is another one.
+
+    The Lease is not read before it is written: the API server refuses the write where it has
+    another version than the record, and Helm runs under the lock of the Lease only.
+    """
+    subject, case = judgement.subject, judgement.subject.case
+    known = case.outcome.snapshot
+    is_read = not view.watched or (known is not None and known.objects is not None)
+    if is_read or case.include_health or not judgement.changes:
+        return None
+    if not news.only_completes(judgement.verdict, subject.state):
+        return None
+    confirmed = _with_objects(judgement, view.only(_CAUSES | SELF_REPORTED))
+    return confirmed if news.only_completes(confirmed.verdict, subject.state) else None
+
+
+def _with_objects(judgement: _Judgement, view: CachedReader) -> _Judgement:
+    """The verdict once more, by the objects that *view* reads."""
+    subject = judgement.subject
+    observed = subject.observe(view)
+    verdict = status.evaluate(observed, subject.state, subject.case.run.now)
+    return dataclasses.replace(judgement, observed=observed, verdict=verdict)
 
 
 def _needs_objects(judgement: _Judgement, view: CachedReader) -> bool:

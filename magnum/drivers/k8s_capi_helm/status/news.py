@@ -22,6 +22,22 @@ def is_change(verdict: Verdict, state: MagnumState, health: str | None) -> bool:
     )
 
 
+def only_completes(verdict: Verdict, state: MagnumState) -> bool:
+    """Whether all that a verdict changes is that what was in progress is complete."""
+    states = {nodegroup.name: nodegroup for nodegroup in state.groups}
+    if any(
+        nodegroup.is_deleted or nodegroup.node_count not in (None, states[nodegroup.name].count)
+        for nodegroup in verdict.groups
+    ):
+        return False
+    statuses = [(state.status, verdict.status)]
+    statuses += [(states[item.name].status, item.status) for item in verdict.groups]
+    changes = [(old, new) for old, new in statuses if old != new]
+    return bool(changes) and all(
+        old.endswith("_IN_PROGRESS") and new.endswith("_COMPLETE") for old, new in changes
+    )
+
+
 def is_first_snapshot(verdict: Verdict, state: MagnumState) -> bool:
     """Whether a verdict is the first of the two that the end of an operation asks for.
 
