@@ -5,6 +5,8 @@ PYTHON ?= python3
 RUNNER := .tox-bootstrap
 TOX := $(RUNNER)/bin/tox
 export PATH := $(CURDIR)/$(RUNNER)/bin:$(PATH)
+# RECORD=1 writes what ran, and its result, down for the page "What is tested with what".
+export K8S_CAPI_HELM_TESTED := $(RECORD)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test functional kills soak controls record docs charts bench audit clean
@@ -19,7 +21,7 @@ test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pe
 	@$(RUNNER)/bin/python tools/stages.py $(or $(STAGES),test)
 
 functional: $(TOX) ## Everything in the sandbox, MariaDB, all crash tests, 40 kills (ADDON_PROVIDER=<checkout>: with the real one)
-	@$(RUNNER)/bin/python tools/stages.py releases beside crashes hostile costs mariadb regions addons kills sandbox-live adoption functional functional-core-20 functional-core-22 magnum-upgrade storms
+	@$(RUNNER)/bin/python tools/stages.py releases beside crashes hostile costs mariadb regions addons kills sandbox-live adoption functional functional-core-20 functional-core-22 functional-core-capi magnum-upgrade storms
 
 kills: $(TOX) ## Kill conductors 200 times at random moments (K8S_CAPI_HELM_KILLS=40: so often)
 	@K8S_CAPI_HELM_KILLS=$(or $(K8S_CAPI_HELM_KILLS),200) $(TOX) -q run -e kills

@@ -12,6 +12,8 @@ from sandbox import faults, processes, progress, stack
 from sandbox.cloud import magnum_release
 from sandbox.cloud.conductor_layout import Layout, RABBIT, TRANSPORTS
 from sandbox.cloud.config import CERTIFICATE_STORES
+from sandbox.management import releases
+from sandbox.management.releases import Providers
 from sandbox.state import SandboxError, State
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -72,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
             help="release of Magnum, with rabbit and MariaDB; on a running sandbox that has an "
             f"earlier one this is an upgrade ({', '.join(magnum_release.known())})",
         )
+        _add_providers(command)
     commands.add_parser("down", help="stop all processes; data is kept")
     commands.add_parser("status", help="show processes with port, and memory and disk usage")
     commands.add_parser("env", help='print shell exports: eval "$(python -m sandbox env)"')
@@ -85,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also those of the charts' tests: Helm 4, CRDs of other releases",
     )
+    _add_providers(build)
     demo = commands.add_parser("demo", help="create, use, change and delete a cluster")
     demo.add_argument(
         "--keep",
@@ -101,8 +105,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_providers(command: argparse.ArgumentParser) -> None:
+    for option, name, table in (
+        ("--capi", "Cluster API", releases.CLUSTER_API),
+        ("--capo", "its OpenStack provider", releases.CAPO),
+    ):
+        known = ", ".join(release.version for release in table)
+        command.add_argument(
+            option,
+            metavar="VERSION",
+            help=f"release of {name}; a later one than a sandbox has is an upgrade ({known}; "
+            "default: unchanged, initially the last)",
+        )
+
+
 def _up(state: State, arguments: argparse.Namespace) -> None:
-    stack.up(state, arguments.certificates, _layout(arguments))
+    stack.up(state, arguments.certificates, _layout(arguments), _providers(state, arguments))
 
 
 def _down(state: State, _: argparse.Namespace) -> None:
@@ -110,7 +128,12 @@ def _down(state: State, _: argparse.Namespace) -> None:
 
 
 def _reset(state: State, arguments: argparse.Namespace) -> None:
-    stack.reset(state, arguments.certificates, _layout(arguments))
+    stack.reset(state, arguments.certificates, _layout(arguments), _providers(state, arguments))
+
+
+def _providers(state: State, arguments: argparse.Namespace) -> Providers:
+    """What was said about them, else those of the sandbox."""
+    return releases.choose(state, arguments.capi, arguments.capo)
 
 
 def _layout(arguments: argparse.Namespace) -> Layout | None:
@@ -182,7 +205,10 @@ def _build(state: State, arguments: argparse.Namespace) -> None:
     from sandbox import management
     from sandbox.management import binaries, crd_releases
 
-    state.record(bin_dir=str(management.build(state)))
+    providers = _providers(state, arguments)
+    bin_dir = management.build(providers)
+    if providers == Providers.of(state):
+        state.record(bin_dir=str(bin_dir))
     if arguments.charts:
         binaries.one(binaries.HELM4)
         crd_releases.fetch()

@@ -14,17 +14,24 @@ from sandbox import database, processes, progress
 from sandbox.cloud import broker, magnum_release
 from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.config import CERTIFICATE_STORES
+from sandbox.management.releases import Providers
 from sandbox.state import file_lock, SandboxError, State
 
 # What a reset keeps: the ports and the slot, so that what was told to a user stays true.
 KEPT_BY_RESET = {"ports.json", "state.json", ".lock", ".turn.lock"}
 
 
-def up(state: State, certificates: str | None = None, layout: Layout | None = None) -> None:
+def up(
+    state: State,
+    certificates: str | None = None,
+    layout: Layout | None = None,
+    providers: Providers | None = None,
+) -> None:
     """Start the whole sandbox: binaries, cloud and management cluster side by side, Magnum.
 
     :param certificates: see ``sandbox.cloud.up``; None for as before.
     :param layout: of Magnum; None for as before.
+    :param providers: Cluster API and its OpenStack provider; None for as before.
     :raises SandboxError: something does not start; what runs already goes on running. Or Magnum
         runs in another layout.
     """
@@ -34,6 +41,7 @@ def up(state: State, certificates: str | None = None, layout: Layout | None = No
     store = certificates or state.get("certificates") or CERTIFICATE_STORES[0]
     with _turn(state):
         _lay_out(state, layout or Layout.of(state))
+        management.choose(state, providers or Providers.of(state))
         bin_dir = management.build(state)
         state.record(bin_dir=str(bin_dir))
         _both(lambda: cloud.up(state, store), lambda: management.up(state))
@@ -99,7 +107,12 @@ def down(state: State) -> None:
         processes.stop_all(state)
 
 
-def reset(state: State, certificates: str | None = None, layout: Layout | None = None) -> None:
+def reset(
+    state: State,
+    certificates: str | None = None,
+    layout: Layout | None = None,
+    providers: Providers | None = None,
+) -> None:
     """Delete all data of the sandbox and start it again, on the same ports."""
     down(state)
     with _turn(state):
@@ -107,8 +120,8 @@ def reset(state: State, certificates: str | None = None, layout: Layout | None =
             if path.name in KEPT_BY_RESET:
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-        state.record(cloud_ready=None, faults=None)
-    up(state, certificates, layout)
+        state.record(cloud_ready=None, faults=None, upgraded=None)
+    up(state, certificates, layout, providers)
 
 
 def environment(state: State) -> dict[str, str]:

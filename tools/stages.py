@@ -143,6 +143,15 @@ STAGES = {
             for n in RELEASES
         ),
         Stage(
+            "functional-core-capi",
+            "functional-core-capi",
+            60,
+            counts=True,
+            binaries=True,
+            sandbox=True,
+            live=True,
+        ),
+        Stage(
             "magnum-upgrade",
             "magnum-upgrade",
             45,

@@ -15,6 +15,7 @@ extensions = [
     "ext.fields",
     "ext.house",
     "ext.labels",
+    "ext.tested",
     "ext.walk",
 ]
 

@@ -278,6 +278,7 @@ class Configuration:
             "cinder": {"default_docker_volume_type": ""},
             "drivers": {"verify_ca": True},
             "capi_helm": {
+                **magnum_options.overlays(self.state),
                 "kubeconfig_file": self.kubeconfig,
                 "server_start_timeout": os.environ.get(
                     "SANDBOX_SERVER_START_TIMEOUT", SERVER_START_TIMEOUT

@@ -5,10 +5,13 @@ from sandbox import database
 from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.ini import packaged, Sections
 from sandbox.cloud.services import HOST
+from sandbox.management.releases import Providers
 from sandbox.state import State
 
 #: Requests that Magnum's own API program answers at once: it forks a process for each.
 API_PROCESSES = 4
+#: From this release of Cluster API on, the chart needs not be told which one there is.
+CHART_DEFAULT = (1, 12)
 
 
 def of(state: State, layout: Layout) -> Sections:
@@ -27,3 +30,18 @@ def of(state: State, layout: Layout) -> Sections:
     if release:
         sections["database"] = {"connection": database.url(state)}
     return sections
+
+
+def overlays(state: State) -> dict[str, object]:
+    """Options for the overlay with which an operator tells the chart of an older Cluster API.
+
+    The driver reads overlays for each release of a chart, so that it is right after an upgrade too.
+    """
+    capi = Providers.of(state).capi
+    path = state.path("cloud", "overlays", "site.yaml")
+    if capi.minor >= CHART_DEFAULT:
+        path.unlink(missing_ok=True)
+        return {}
+    major, minor = capi.minor
+    path.write_text(f'apiVersions: {{clusterApi: "{major}.{minor}"}}\n')
+    return {"overlay_directory": path.parent}

@@ -17,14 +17,13 @@ import shutil
 import subprocess
 
 from sandbox import progress
-from sandbox.management import gomodules, manifests
+from sandbox.management import gomodules, manifests, releases
+from sandbox.management.releases import Providers, Release
 from sandbox.state import cache_root, file_lock, SandboxError, State
 
 BUILD_TIMEOUT = 3600.0
 VERSION_TIMEOUT = 10.0
 KUBERNETES = "1.34.4"
-CLUSTER_API = "1.14.2"
-CAPO = "0.14.7"
 MANIFESTS = "manifests.json"
 
 # Without these kube-apiserver calls itself v0.0.0-master, which Cluster API refuses.
@@ -51,6 +50,7 @@ class Program:
     :ivar flags: linker flags besides those of every program.
     :ivar serves_webhooks: it must be told to keep to loopback, see :mod:`gomodules`.
     :ivar also: another file name under which a machine may have it.
+    :ivar release: it is built in this release's own module instead.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Program:
     flags: str = ""
     serves_webhooks: bool = False
     also: str = ""
+    release: Release | None = None
 
     @property
     def linker_flags(self) -> str:
@@ -72,6 +73,8 @@ class Program:
         parts = [self.name, self.package, self.linker_flags, str(self.serves_webhooks)]
         if self.serves_webhooks:
             parts.append(gomodules.LOOPBACK.replacement)
+        if self.release:
+            return _digest(*parts, self.release.dependency, *self.release.pins())
         ours = self.package.startswith("./")
         return _digest(*parts, *gomodules.contents(self.module, sources=ours))
 
@@ -81,9 +84,11 @@ def _kubernetes(name: str, *ask: str) -> Program:
     return Program(name, "kubernetes", package, KUBERNETES, ask, _KUBERNETES_FLAGS)
 
 
-def _manager(name: str, path: str) -> Program:
-    package = f"sigs.k8s.io/cluster-api/{path}"
-    return Program(name, "clusterapi", package, CLUSTER_API, serves_webhooks=True)
+def _manager(name: str, path: str, release: Release, module: str) -> Program:
+    """A controller manager; that of the newest release is built in a module of ours."""
+    package = "/".join(filter(None, (release.module, path)))
+    own = None if release in (releases.CLUSTER_API[-1], releases.CAPO[-1]) else release
+    return Program(name, module, package, release.version, serves_webhooks=True, release=own)
 
 
 HELM = Program(
@@ -104,39 +109,44 @@ HELM4 = Program(
     "-X helm.sh/helm/v4/internal/version.version=v4.3.1",
     also="helm",
 )
-CAPO_PACKAGE = "sigs.k8s.io/cluster-api-provider-openstack"
-PROGRAMS = (
-    Program("etcd", "etcd", "go.etcd.io/etcd/server/v3", "3.6.6", ("--version",)),
-    _kubernetes("kube-apiserver", "--version"),
-    _kubernetes("kube-controller-manager", "--version"),
-    _kubernetes("kubectl", "version", "--client"),
-    _manager("capi-core", "core"),
-    _manager("capi-bootstrap-kubeadm", "bootstrap/kubeadm"),
-    _manager("capi-controlplane-kubeadm", "controlplane/kubeadm"),
-    Program("capo", "capo", CAPO_PACKAGE, CAPO, serves_webhooks=True),
-    HELM,
-    Program("machines", "clusterapi", "./machines", "of this project"),
-)
 
 
-def build(cache: State | Path | None = None) -> Path:
+def programs(providers: Providers) -> tuple[Program, ...]:
+    """All programs of a management cluster with these providers."""
+    capi, capo = providers.capi, providers.capo
+    return (
+        Program("etcd", "etcd", "go.etcd.io/etcd/server/v3", "3.6.6", ("--version",)),
+        _kubernetes("kube-apiserver", "--version"),
+        _kubernetes("kube-controller-manager", "--version"),
+        _kubernetes("kubectl", "version", "--client"),
+        _manager("capi-core", capi.core_path, capi, "clusterapi"),
+        _manager("capi-bootstrap-kubeadm", "bootstrap/kubeadm", capi, "clusterapi"),
+        _manager("capi-controlplane-kubeadm", "controlplane/kubeadm", capi, "clusterapi"),
+        _manager("capo", "", capo, "capo"),
+        HELM,
+        Program("machines", "clusterapi", "./machines", "of this project"),
+    )
+
+
+def build(wanted: State | Providers | None = None, cache: Path | None = None) -> Path:
     """Directory with all programs and their manifests; what is missing is built.
 
-    :param cache: directory of the cache; that of :func:`sandbox.state.cache_root` when it is None
-        or a sandbox's state.
+    :param wanted: the providers, or the sandbox that has them; the newest ones without it.
+    :param cache: directory of the cache, by default that of the user.
     :raises SandboxError: Go is missing or too old, or a build failed.
     """
-    root = cache if isinstance(cache, Path) else cache_root()
-    place = _place(root)
-    if _complete(place):
+    providers = Providers.of(wanted) if isinstance(wanted, State) else wanted or Providers()
+    root = cache or cache_root()
+    place = _place(root, providers)
+    if _complete(place, providers):
         return place
     lock = root / "go" / ".lock"
     if _held(lock):
         progress.say("another process is building the programs; waiting for it")
     with file_lock(lock):
-        if not _complete(place):  # somebody else may have built while this one waited
+        if not _complete(place, providers):  # somebody else may have built while this one waited
             place.mkdir(parents=True, exist_ok=True)
-            _fill(place, root / "go")
+            _fill(place, root / "go", providers)
     return place
 
 
@@ -169,23 +179,25 @@ def _held(lock: Path) -> bool:
 
 
 def built(cache: Path | None = None) -> bool:
-    """Whether everything is there, so that :func:`build` would do nothing."""
-    return _complete(_place(cache or cache_root()))
+    """Whether everything is there, so that :func:`build` without a sandbox would do nothing."""
+    return _complete(_place(cache or cache_root(), Providers()), Providers())
 
 
-def _place(root: Path) -> Path:
-    digests = [program.digest() for program in PROGRAMS]
-    return root / "bin" / _digest(*digests, manifests.digest())
+def _place(root: Path, providers: Providers) -> Path:
+    digests = [program.digest() for program in programs(providers)]
+    return root / "bin" / _digest(*digests, manifests.digest(providers))
 
 
-def _complete(place: Path) -> bool:
-    return all((place / name).exists() for name in (*(p.name for p in PROGRAMS), MANIFESTS))
+def _complete(place: Path, providers: Providers) -> bool:
+    names = [program.name for program in programs(providers)]
+    return all((place / name).exists() for name in (*names, MANIFESTS))
 
 
-def _fill(place: Path, store: Path) -> None:
+def _fill(place: Path, store: Path, providers: Providers) -> None:
     """Link every program and the manifests into ``place``, building what ``store`` lacks."""
+    wanted = programs(providers)
     builds = []
-    for program in PROGRAMS:
+    for program in wanted:
         stored = store / f"{program.name}-{program.digest()}"
         source = stored if stored.exists() else find(program, store)
         if source is None:
@@ -195,16 +207,16 @@ def _fill(place: Path, store: Path) -> None:
     if builds:
         gomodules.require_go()
         progress.say(
-            f"{len(builds)} of {len(PROGRAMS)} programs are built from Go modules, once: all of "
+            f"{len(builds)} of {len(wanted)} programs are built from Go modules, once: all of "
             "them take about 9 minutes on 2 cores, less with Go's caches"
         )
     for program, stored in builds:
         _compile(program, stored, store)
         _link(place / program.name, stored)
-    stored = store / f"manifests-{manifests.digest()}.json"
+    stored = store / f"manifests-{manifests.digest(providers)}.json"
     if not stored.exists():
         with progress.step("read CRDs and webhooks of the same modules") as step:
-            manifests.write(stored)
+            manifests.write(stored, providers)
             step.size(stored)
     _link(place / MANIFESTS, stored)
 
@@ -213,9 +225,12 @@ def _compile(program: Program, target: Path, store: Path) -> None:
     with progress.step(f"build {program.name} {program.version}") as step:
         draft = target.with_name(f".{target.name}.draft")
         command = ["go", "build", "-trimpath", "-ldflags", program.linker_flags, "-o", str(draft)]
+        release = program.release
+        module = release.directory() if release else program.module
         if program.serves_webhooks:
-            command.append(f"-modfile={gomodules.loopback_modfile(program.module, store)}")
-        gomodules.run(program.module, [*command, program.package], BUILD_TIMEOUT)
+            pins = release.pins() if release else ()
+            command.append(f"-modfile={gomodules.loopback_modfile(module, store, pins)}")
+        gomodules.run(module, [*command, program.package], BUILD_TIMEOUT)
         draft.replace(target)
         step.size(target)
 

@@ -18,6 +18,7 @@ import urllib.request
 from sandbox import processes
 from sandbox.management import binaries, server
 from sandbox.management.pki import Pki
+from sandbox.management.releases import CAPO_MIGRATES, Providers
 from sandbox.state import State
 
 NAMESPACE = "capi-system"
@@ -35,12 +36,12 @@ HEALTH = {**dict.fromkeys(NAMES, "/readyz"), MACHINES: "/readyz", ADDONS: "/heal
 START_TIMEOUT = 60.0
 # No object has this watch label: a manager that filters for it admits, and reconciles nothing.
 NOTHING = "nothing-is-reconciled"
-# All objects are new, so there is no stored version to migrate.
+# Where all objects are new, so that there is no stored version to migrate.
 SKIPPED_MIGRATION = ("StorageVersionMigration", "CleanupManagedFields")
 # A proxy that the environment names has no way to our loopback.
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-#: What the charts can ask of Cluster API and an operator has to switch on.
-GATES = ("MachineTaintPropagation", "KubeadmBootstrapFormatIgnition")
+#: What the charts can ask of Cluster API and an operator has to switch on, and since when.
+GATES = {"MachineTaintPropagation": (1, 12), "KubeadmBootstrapFormatIgnition": (1, 1)}
 CHECKOUT = Path(__file__).parents[2]
 
 
@@ -69,10 +70,14 @@ def manager(state: State, place: Path, name: str, *, reconcile: bool = True) -> 
         f"--diagnostics-address=127.0.0.1:{state.port(f'{name}-metrics')}",
         "--insecure-diagnostics=true",
     ]
-    # A list for Cluster API, a repeated option for CAPO: repeated works with both.
-    argv += [f"--skip-crd-migration-phases={phase}" for phase in SKIPPED_MIGRATION]
+    providers = Providers.of(state)
+    migrates = name != CAPO or providers.capo.minor >= CAPO_MIGRATES
+    if migrates and not state.get("upgraded"):
+        # A list for Cluster API, a repeated option for CAPO: repeated works with both.
+        argv += [f"--skip-crd-migration-phases={phase}" for phase in SKIPPED_MIGRATION]
     if name != CAPO:
-        argv.append("--feature-gates=" + ",".join(f"{gate}=true" for gate in GATES))
+        gates = [gate for gate, since in GATES.items() if providers.capi.minor >= since]
+        argv.append("--feature-gates=" + ",".join(f"{gate}=true" for gate in gates))
     if not reconcile:
         argv.append(f"--watch-filter={NOTHING}")
     return argv

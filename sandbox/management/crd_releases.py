@@ -5,7 +5,6 @@ They are read out of the projects' Go modules, whose contents sandbox/go/crds/go
 as one directory per release. Nothing of these releases is built or run.
 """
 
-import dataclasses
 import hashlib
 import json
 from pathlib import Path
@@ -16,50 +15,15 @@ import yaml
 
 from sandbox import progress
 from sandbox.management import gomodules
+from sandbox.management.releases import MODULE, Release, RELEASES
 from sandbox.state import cache_root, file_lock, SandboxError
 
-MODULE = "crds"
 #: The same language, ten times as fast where libyaml is there.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_CLUSTER_API = (
-    *("core/config/crd/bases", "config/crd/bases"),  # where 1.14 has them, where older ones do
+#: Directories of a module that hold CRDs, where they are there: those of 1.14 and of older ones.
+_BASES = (
+    *("core/config/crd/bases", "config/crd/bases"),
     *("bootstrap/kubeadm/config/crd/bases", "controlplane/kubeadm/config/crd/bases"),
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Release:
-    """A release of a project.
-
-    :ivar project: what the project is called, and its directory below the module path's host.
-    :ivar version: without the letter v.
-    :ivar bases: directories of its module that hold CRDs, where they are there.
-    """
-
-    project: str
-    version: str
-    bases: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """Directory of the release in the cache."""
-        return f"{self.project}-v{self.version}"
-
-    @property
-    def dependency(self) -> str:
-        """The module as go names it."""
-        return f"sigs.k8s.io/{self.project}@v{self.version}"
-
-
-RELEASES = (
-    *(
-        Release("cluster-api", version, _CLUSTER_API)
-        for version in ("1.10.10", "1.11.3", "1.12.5", "1.13.6", "1.14.2")
-    ),
-    *(
-        Release("cluster-api-provider-openstack", version, ("config/crd/bases",))
-        for version in ("0.12.1", "0.14.7")
-    ),
 )
 
 
@@ -95,13 +59,10 @@ def digest() -> str:
 
 def _write(release: Release, target: Path) -> None:
     """Keep what a validation needs of a release's CRDs, each as JSON, which is read fast."""
-    module, _, version = release.dependency.partition("@")
-    if not any(f"{module} {version} h1:" in text for text in gomodules.contents(MODULE)):
-        raise SandboxError(f"sandbox/go/{MODULE}/go.sum does not pin {release.dependency}")
-    source = gomodules.directory(MODULE, release.dependency)
-    paths = sorted(path for base in release.bases for path in (source / base).glob("*.yaml"))
+    source = release.directory()
+    paths = sorted(path for base in _BASES for path in (source / base).glob("*.yaml"))
     if not paths:
-        raise SandboxError(f"{release.dependency} has no CRDs in {', '.join(release.bases)}")
+        raise SandboxError(f"{release.dependency} has no CRDs in {', '.join(_BASES)}")
     target.mkdir(parents=True)
     for path in paths:
         document = next(yaml.load_all(path.read_text(), Loader=_LOADER))

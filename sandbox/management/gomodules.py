@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Go modules below sandbox/go: dependencies, and one patch.
+"""Go modules, ours and those that are built where they are: dependencies, and one patch.
+
+A module is named by its directory below sandbox/go, or by the absolute path of another one.
 
 Controller managers built on controller-runtime open their webhook port on every address of the
 machine and have no option for it. A sandbox keeps to loopback, so they are compiled with a copy of
 controller-runtime in which that one line says 127.0.0.1; nothing else of them is changed.
 """
 
+from collections.abc import Sequence
 import dataclasses
 import hashlib
 import json
@@ -109,8 +112,8 @@ def judge_go(version: str, toolchain: str) -> None:
         )
 
 
-def run(module: str, command: list[str], timeout: float) -> str:
-    """Run a go command in a module of ours and return its output.
+def run(module: str | Path, command: list[str], timeout: float) -> str:
+    """Run a go command in a module and return its output.
 
     A download that the network broke off is tried again; Go keeps what it has got.
 
@@ -125,7 +128,7 @@ def run(module: str, command: list[str], timeout: float) -> str:
     return _go(command, GO / module, timeout)
 
 
-def directory(module: str, dependency: str) -> Path:
+def directory(module: str | Path, dependency: str) -> Path:
     """Directory of a dependency in the module cache; it is downloaded when it is not there.
 
     :raises SandboxError: it cannot be downloaded.
@@ -134,10 +137,24 @@ def directory(module: str, dependency: str) -> Path:
     return Path(json.loads(answer)["Dir"])
 
 
-def loopback_modfile(module: str, store: Path) -> Path:
+def local_modules(module: str | Path) -> list[str]:
+    """The modules that a go.mod takes from directories below it.
+
+    They are not part of the module's download; each is one of its own, of the same version.
+    """
+    found = json.loads(run(module, ["go", "mod", "edit", "-json"], LIST_TIMEOUT))
+    return [
+        replaced["Old"]["Path"]
+        for replaced in found.get("Replace") or ()
+        if replaced["New"]["Path"].startswith("./")
+    ]
+
+
+def loopback_modfile(module: str | Path, store: Path, pins: Sequence[str] = ()) -> Path:
     """A go.mod like the module's own, but with the changed copy of controller-runtime.
 
     :param store: directory below which the copy and the go.mod are kept.
+    :param pins: lines of go.sum for the modules that it takes from directories below it.
     """
     source = directory(module, LOOPBACK.module)
     name = hashlib.sha256(f"{source.name}\0{LOOPBACK}".encode()).hexdigest()[:16]
@@ -149,11 +166,15 @@ def loopback_modfile(module: str, store: Path) -> Path:
         _make_writable(draft)
         LOOPBACK.apply(draft)
         draft.rename(copy)
-    modfile = store / "changed" / name / f"{module}.mod"
-    shutil.copyfile(GO / module / "go.sum", modfile.with_suffix(".sum"))
+    modfile = store / "changed" / name / f"{Path(module).name}.mod"
+    sums = (GO / module / "go.sum").read_text().splitlines()
+    modfile.with_suffix(".sum").write_text("\n".join([*sums, *pins]) + "\n")
     shutil.copyfile(GO / module / "go.mod", modfile)
-    edit = ["go", "mod", "edit", f"-replace={LOOPBACK.module}={copy}", str(modfile)]
-    run(module, edit, 60.0)
+    edit = ["go", "mod", "edit", f"-replace={LOOPBACK.module}={copy}"]
+    for local in local_modules(module):
+        version = next(line.split()[1] for line in pins if line.startswith(f"{local} "))
+        edit += [f"-dropreplace={local}", f"-require={local}@{version}"]
+    run(module, [*edit, str(modfile)], 60.0)
     return modfile
 
 

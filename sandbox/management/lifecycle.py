@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from sandbox import processes, progress
 from sandbox.management import binaries, controllers, crds, server
 from sandbox.management.api import Api
+from sandbox.management.releases import Providers
 from sandbox.state import State
 
 #: Everything that runs, in order of start; simulated components say so.
@@ -18,6 +19,25 @@ PROCESSES = {
     controllers.ADDONS: "simulated",
     controllers.ELECTIONS: "simulated",
 }
+
+
+def choose(state: State, providers: Providers) -> None:
+    """Remember the providers with which the management cluster starts next.
+
+    Other ones than it has had are an upgrade: those that run are ended, as clusterctl does, and
+    from then on managers rewrite the objects of an older storage version.
+
+    :raises SandboxError: it is none, or the new ones cannot be built; all goes on running.
+    """
+    before = Providers.of(state)
+    if providers != before and (state.root / "management" / "etcd").exists():
+        providers.check_follow(before)
+        binaries.build(providers)
+        for name in controllers.NAMES:
+            processes.stop(state, name)
+        state.record(upgraded=True)
+        progress.say(f"upgrade from {before} to {providers}")
+    providers.record(state)
 
 
 def up(state: State) -> None:

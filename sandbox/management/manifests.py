@@ -10,11 +10,14 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
+import re
 from typing import Any
 
 import yaml
 
 from sandbox.management import gomodules
+from sandbox.management.releases import Providers, Release
+from sandbox.state import SandboxError
 
 Document = dict[str, Any]
 
@@ -22,69 +25,72 @@ CRD = "CustomResourceDefinition"
 ADDONS = Path(__file__).parent.parent / "addons" / "crds"
 
 
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """One provider: the directory ``config`` of its module.
-
-    :ivar manager: name of the program that answers its webhooks; empty when it has none.
-    :ivar module: directory below sandbox/go.
-    :ivar dependency: path of the Go module.
-    :ivar config: directory in that module.
-    :ivar only: take only files whose name ends so, before .yaml.
-    """
-
-    manager: str
-    module: str
-    dependency: str
-    config: str = "config"
-    only: str = ""
-
-
-SOURCES = (
-    Source("capi-core", "clusterapi", "sigs.k8s.io/cluster-api", "core/config"),
-    Source(
-        "capi-bootstrap-kubeadm",
-        "clusterapi",
-        "sigs.k8s.io/cluster-api",
-        "bootstrap/kubeadm/config",
-    ),
-    Source(
-        "capi-controlplane-kubeadm",
-        "clusterapi",
-        "sigs.k8s.io/cluster-api",
-        "controlplane/kubeadm/config",
-    ),
-    Source("capo", "capo", "sigs.k8s.io/cluster-api-provider-openstack"),
-    # CAPO watches Images of the OpenStack resource controller and nothing else of it; each CRD
-    # less saves memory in kube-apiserver.
-    Source("", "capo", "github.com/k-orc/openstack-resource-controller/v2", only="_images"),
+# CAPO watches Images of the OpenStack resource controller and nothing else of it; each CRD less
+# saves memory in kube-apiserver. Its module got another path with its second major version.
+_RESOURCE_CONTROLLER = re.compile(
+    r"^\s*(github\.com/k-orc/openstack-resource-controller\S*) v", re.M
 )
 
 
-def digest() -> str:
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A directory of manifests of one provider.
+
+    :ivar manager: name of the program that answers its webhooks.
+    :ivar release: whose module it is in.
+    :ivar config: directory in that module.
+    """
+
+    manager: str
+    release: Release
+    config: str
+
+
+def sources(providers: Providers) -> tuple[Source, ...]:
+    """Where the manifests of these providers are."""
+    capi = providers.capi
+    return (
+        Source("capi-core", capi, f"{capi.core_path}/config".lstrip("/")),
+        Source("capi-bootstrap-kubeadm", capi, "bootstrap/kubeadm/config"),
+        Source("capi-controlplane-kubeadm", capi, "controlplane/kubeadm/config"),
+        Source("capo", providers.capo, "config"),
+    )
+
+
+def digest(providers: Providers) -> str:
     """Short digest of everything that decides what :func:`write` writes."""
-    parts = [str(SOURCES), Path(__file__).read_text()]
-    for module in sorted({source.module for source in SOURCES}):
-        parts += gomodules.contents(module)
+    parts = [str(sources(providers)), Path(__file__).read_text()]
+    for release in (providers.capi, providers.capo):
+        parts += release.pins()
     parts += [path.read_text() for path in sorted(ADDONS.glob("*.yaml"))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def write(target: Path) -> None:
+def write(target: Path, providers: Providers) -> None:
     """Read all manifests from the module cache into a JSON file.
 
     :raises SandboxError: a module cannot be downloaded.
     """
     found = []
-    for source in SOURCES:
-        root = gomodules.directory(source.module, source.dependency) / source.config
-        for document in read(root, source.only):
+    for source in sources(providers):
+        for document in read(source.release.directory() / source.config):
             found.append({"manager": source.manager, "document": document})
+    others = read(_resource_controller(providers.capo) / "config", "_images")
     for path in sorted(ADDONS.glob("*.yaml")):
-        found += [{"manager": "", "document": document} for document in _load(path)]
+        others += _load(path)
+    found += [{"manager": "", "document": document} for document in others]
     draft = target.with_name(f".{target.name}.draft")
     draft.write_text(json.dumps(found))
     draft.replace(target)
+
+
+def _resource_controller(capo: Release) -> Path:
+    """The module of the OpenStack resource controller that CAPO was made with."""
+    root = capo.directory()
+    found = _RESOURCE_CONTROLLER.search((root / "go.mod").read_text())
+    if found is None:
+        raise SandboxError(f"{capo.dependency} needs no OpenStack resource controller")
+    return gomodules.directory(root, found[1])
 
 
 def read(config: Path, only: str = "") -> list[Document]:
@@ -93,7 +99,8 @@ def read(config: Path, only: str = "") -> list[Document]:
     :param config: directory with ``crd/bases`` and perhaps ``webhook/manifests.yaml``.
     """
     (kustomization,) = _load(config / "crd" / "kustomization.yaml")
-    labels: dict[str, str] = {}
+    # Under the older of kustomize's two names, and without a list, in CAPO 0.12.
+    labels: dict[str, str] = dict(kustomization.get("commonLabels", {}))
     for entry in kustomization.get("labels", []):
         labels |= entry["pairs"]
     documents = []

@@ -61,6 +61,13 @@ class TestCommands(StateCase):
         self.assertIn("Magnum's database is that of --transport rabbit", said)
         self.assertIn("reset --transport rabbit --conductors 1 --workers 1 --magnum 20.0.2", said)
 
+    def test_providers_that_cannot_work_together_are_refused_before_anything_starts(self) -> None:
+        for command in ("up", "reset", "build"):
+            status, _, said = self.run_command(command, "--capi", "1.10.10")
+            self.assertEqual(1, status)
+            self.assertIn("--capi 1.10.10 --capo 0.14.7: this OpenStack provider reads", said)
+        self.assertEqual([], processes.owned(self.sandbox()))
+
     def test_logs_of_nobody(self) -> None:
         status, _, said = self.run_command("logs", "heat")
         self.assertEqual(1, status)

@@ -11,7 +11,8 @@ import tempfile
 import unittest
 from unittest import mock
 
-from sandbox.management import binaries, manifests
+from sandbox.management import binaries, manifests, releases
+from sandbox.management.releases import Providers
 from sandbox.state import file_lock, SandboxError, State
 
 
@@ -31,9 +32,9 @@ class Case(unittest.TestCase):
         """A cache in which every program was built already, of a few bytes each."""
         store = self.place / "cache" / "go"
         store.mkdir(parents=True)
-        for program in binaries.PROGRAMS:
+        for program in binaries.programs(Providers()):
             (store / f"{program.name}-{program.digest()}").write_text(program.name)
-        (store / f"manifests-{manifests.digest()}.json").write_text("[]")
+        (store / f"manifests-{manifests.digest(Providers())}.json").write_text("[]")
         return self.place / "cache"
 
 
@@ -80,7 +81,9 @@ class TestFind(Case):
 
     def test_our_own_programs_are_never_looked_for(self) -> None:
         self.program("v1.14.2", name="capi-core")
-        (core,) = (program for program in binaries.PROGRAMS if program.name == "capi-core")
+        (core,) = (
+            program for program in binaries.programs(Providers()) if program.name == "capi-core"
+        )
         with mock.patch.dict(os.environ, {"PATH": str(self.place)}):
             self.assertIsNone(binaries.find(core))
 
@@ -91,7 +94,7 @@ class TestFind(Case):
             ("kubectl", "Client Version: v1.34.4"),
             ("helm", "v3.22.0+g1234567"),
         ):
-            (program,) = (item for item in binaries.PROGRAMS if item.name == name)
+            (program,) = (item for item in binaries.programs(Providers()) if item.name == name)
             self.assertEqual(program.version, binaries.ask_version(self.program(says), program))
 
 
@@ -99,21 +102,21 @@ class TestBuild(Case):
     def test_built_programs_are_linked_and_nothing_else_is_done(self) -> None:
         cache = self.cache()
         with mock.patch.dict(os.environ, {"PATH": "", "KUBEBUILDER_ASSETS": ""}):
-            place = binaries.build(cache)
-        names = {program.name for program in binaries.PROGRAMS} | {binaries.MANIFESTS}
+            place = binaries.build(cache=cache)
+        names = {program.name for program in binaries.programs(Providers())} | {binaries.MANIFESTS}
         self.assertEqual(names, {path.name for path in place.iterdir()})
         self.assertEqual("helm", (place / "helm").read_text())
 
     def test_the_place_is_the_same_as_long_as_nothing_changes(self) -> None:
         cache = self.cache()
-        self.assertEqual(binaries.build(cache), binaries.build(cache))
+        self.assertEqual(binaries.build(cache=cache), binaries.build(cache=cache))
 
     def test_a_second_builder_says_that_it_waits_and_takes_what_the_first_built(self) -> None:
         cache = self.cache()
         printed = io.StringIO()
         with ThreadPoolExecutor(1) as pool, contextlib.redirect_stdout(printed):
             with file_lock(cache / "go" / ".lock"):
-                second = pool.submit(binaries.build, cache)
+                second = pool.submit(binaries.build, cache=cache)
                 while "waiting" not in printed.getvalue():
                     self.assertFalse(second.done())
             self.assertTrue((second.result(60.0) / "etcd").exists())
@@ -121,7 +124,9 @@ class TestBuild(Case):
     def test_a_state_means_the_cache_of_the_user(self) -> None:
         cache = self.cache()
         with mock.patch.dict(os.environ, K8S_CAPI_HELM_CACHE=str(cache)):
-            self.assertEqual(binaries.build(cache), binaries.build(State(self.place / "state")))
+            self.assertEqual(
+                binaries.build(cache=cache), binaries.build(State(self.place / "state"))
+            )
 
     def test_a_single_program_is_the_one_built_or_found_and_nothing_else_is_built(self) -> None:
         cache = self.place / "cache"
@@ -139,7 +144,7 @@ class TestBuild(Case):
     def test_without_go_it_says_what_to_install(self) -> None:
         with mock.patch.dict(os.environ, {"PATH": str(self.place), "KUBEBUILDER_ASSETS": ""}):
             with self.assertRaisesRegex(SandboxError, r"install Go 1\.26 or newer"):
-                binaries.build(self.place / "empty")
+                binaries.build(cache=self.place / "empty")
 
     def test_what_a_killed_build_left_is_not_taken_for_a_program(self) -> None:
         cache = self.cache()
@@ -147,7 +152,7 @@ class TestBuild(Case):
         stored.rename(stored.with_name(f".{stored.name}.draft"))
         with mock.patch.dict(os.environ, {"PATH": str(self.place), "KUBEBUILDER_ASSETS": ""}):
             with self.assertRaisesRegex(SandboxError, "Go is needed"):
-                binaries.build(cache)
+                binaries.build(cache=cache)
 
     def test_a_program_that_is_not_there_is_named(self) -> None:
         with self.assertRaisesRegex(SandboxError, "etcd does not exist in"):
@@ -165,7 +170,7 @@ class TestDigest(unittest.TestCase):
         self.assertEqual(4, len({program.digest() for program in (helm, *others)}))
 
     def test_every_program_is_stripped_and_kubernetes_knows_its_version(self) -> None:
-        for program in binaries.PROGRAMS:
+        for program in binaries.programs(Providers()):
             with self.subTest(program.name):
                 self.assertTrue(program.linker_flags.startswith("-s -w"))
                 if program.module == "kubernetes":
@@ -176,8 +181,8 @@ class TestDigest(unittest.TestCase):
 
         for module, line in (
             ("kubernetes", f"k8s.io/kubernetes v{binaries.KUBERNETES}"),
-            ("clusterapi", f"sigs.k8s.io/cluster-api v{binaries.CLUSTER_API}"),
-            ("capo", f"{binaries.CAPO_PACKAGE} v{binaries.CAPO}"),
+            ("clusterapi", f"sigs.k8s.io/cluster-api v{releases.CLUSTER_API[-1].version}"),
+            ("capo", f"{releases.CAPO[-1].module} v{releases.CAPO[-1].version}"),
             ("helm", f"helm.sh/helm/v3 v{binaries.HELM.version}"),
             ("helm", f"helm.sh/helm/v4 v{binaries.HELM4.version}"),
             ("etcd", "go.etcd.io/etcd/server/v3 v3.6.6"),

@@ -13,6 +13,7 @@ import yaml
 
 from sandbox.management import binaries, controllers, crds, lifecycle, server
 from sandbox.management.pki import Pki
+from sandbox.management.releases import Providers
 from sandbox.state import State
 
 
@@ -24,7 +25,7 @@ class Case(unittest.TestCase):
         self.pki = Pki(self.state)
         self.place = self.root / "bin"
         self.place.mkdir()
-        for program in binaries.PROGRAMS:
+        for program in binaries.programs(Providers()):
             (self.place / program.name).write_text("")
             (self.place / program.name).chmod(0o755)
 

@@ -86,6 +86,11 @@ class TestRead(unittest.TestCase):
             self.assertEqual({"contract": "v1"}, document["metadata"]["labels"])
             self.assertNotIn("status", document)
 
+    def test_kustomizes_older_name_of_labels_is_read(self) -> None:
+        self.write("crd/kustomization.yaml", {"commonLabels": {"contract": "v1alpha7_v1"}})
+        for document in manifests.read(self.config):
+            self.assertEqual({"contract": "v1alpha7_v1"}, document["metadata"]["labels"])
+
     def test_only_some_files_can_be_taken(self) -> None:
         (document,) = manifests.read(self.config, "_images")
         self.assertEqual("v2", document["spec"]["versions"][0]["name"])

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -58,7 +59,9 @@ func main() {
 
 func run(wait delays, health string) error {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(
+		corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), clusterv1beta1.AddToScheme(scheme),
+	); err != nil {
 		return err
 	}
 	config, err := ctrl.GetConfig()
@@ -86,7 +89,11 @@ func run(wait delays, health string) error {
 	if err != nil {
 		return err
 	}
-	player := newPlayer(manager, workloads, wait)
+	old, err := isOld(manager.GetRESTMapper())
+	if err != nil {
+		return err
+	}
+	player := newPlayer(manager, workloads, wait, old)
 	synced := func(request *http.Request) error {
 		if !manager.GetCache().WaitForCacheSync(request.Context()) {
 			return errors.New("the caches are not filled yet")

@@ -36,6 +36,7 @@ var (
 // player brings every server of the management cluster forward, one step per look.
 type player struct {
 	client.Client
+	core      core
 	secrets   client.Reader // reads Secrets from the API server: they are not kept in memory
 	workloads *workloads
 	wait      delays
@@ -56,9 +57,9 @@ type guest struct {
 	controlPlane bool
 }
 
-func newPlayer(manager ctrl.Manager, workloads *workloads, wait delays) *player {
+func newPlayer(manager ctrl.Manager, workloads *workloads, wait delays, old bool) *player {
 	return &player{
-		Client: manager.GetClient(), secrets: manager.GetAPIReader(),
+		Client: manager.GetClient(), core: core{manager.GetClient(), old}, secrets: manager.GetAPIReader(),
 		workloads: workloads, wait: wait, guests: map[client.ObjectKey]*guest{},
 	}
 }
@@ -84,14 +85,15 @@ func (p *player) setUp(manager ctrl.Manager) error {
 	everybody := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
 		return p.servers(ctx)
 	})
+	cluster, machine := p.core.kinds()
 	return errors.Join(
 		ctrl.NewControllerManagedBy(manager).Named("servers").For(objectOf(serverKind)).
-			Watches(&clusterv1.Machine{}, neighbours).
-			Watches(&clusterv1.Cluster{}, neighbours).
+			Watches(machine, neighbours).
+			Watches(cluster, neighbours).
 			Watches(objectOf(helmReleaseKind), neighbours).
 			Watches(&corev1.ConfigMap{}, everybody).
 			Complete(reconcile.Func(p.look)),
-		ctrl.NewControllerManagedBy(manager).Named("clusters").For(&clusterv1.Cluster{}).
+		ctrl.NewControllerManagedBy(manager).Named("clusters").For(cluster).
 			Complete(reconcile.Func(p.sweep)),
 	)
 }
@@ -111,7 +113,7 @@ func (p *player) servers(ctx context.Context, where ...client.ListOption) []reco
 
 // sweep ends the workload cluster of a Cluster that is gone.
 func (p *player) sweep(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	err := p.Get(ctx, request.NamespacedName, &clusterv1.Cluster{})
+	_, err := p.core.cluster(ctx, request.NamespacedName)
 	if apierrors.IsNotFound(err) {
 		p.workloads.drop(request.NamespacedName)
 	}
@@ -143,20 +145,20 @@ func (p *player) look(ctx context.Context, request ctrl.Request) (ctrl.Result, e
 
 // owners finds the Machine that the server is for, and its Cluster once it has an address.
 func (p *player) owners(ctx context.Context, server *unstructured.Unstructured) (*clusterv1.Machine, *clusterv1.Cluster, error) {
-	machines := &clusterv1.MachineList{}
-	if err := p.List(ctx, machines, client.InNamespace(server.GetNamespace())); err != nil {
+	machines, err := p.core.machines(ctx, server.GetNamespace())
+	if err != nil {
 		return nil, nil, err
 	}
-	for i, machine := range machines.Items {
+	for i, machine := range machines {
 		if machine.Spec.InfrastructureRef.Name != server.GetName() {
 			continue
 		}
-		cluster := &clusterv1.Cluster{}
 		key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.ClusterName}
-		if err := p.Get(ctx, key, cluster); err != nil || cluster.Spec.ControlPlaneEndpoint.Port == 0 {
+		cluster, err := p.core.cluster(ctx, key)
+		if err != nil || cluster.Spec.ControlPlaneEndpoint.Port == 0 {
 			return nil, nil, client.IgnoreNotFound(err)
 		}
-		return &machines.Items[i], cluster, nil
+		return &machines[i], cluster, nil
 	}
 	return nil, nil, nil
 }
@@ -196,7 +198,7 @@ func (p *player) powerOff(ctx context.Context, server client.ObjectKey) error {
 	if known == nil || !known.controlPlane || !known.joined {
 		return nil
 	}
-	if err := p.Get(ctx, known.cluster, &clusterv1.Cluster{}); err != nil {
+	if _, err := p.core.cluster(ctx, known.cluster); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	workload := p.workloads.at(known.cluster)

@@ -65,7 +65,7 @@ func newStage(t *testing.T, more ...client.Object) *stage {
 		secret(bootstrap, map[string][]byte{"value": cloudInit("    nodeRegistration: {}\n")}),
 	}, more...)
 	built := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	s.player = &player{Client: built, secrets: built, workloads: allWorkloads(t), guests: map[client.ObjectKey]*guest{}}
+	s.player = &player{Client: built, core: core{Reader: built}, secrets: built, workloads: allWorkloads(t), guests: map[client.ObjectKey]*guest{}}
 	t.Cleanup(func() { s.player.workloads.drop(s.cluster()) })
 	return s
 }

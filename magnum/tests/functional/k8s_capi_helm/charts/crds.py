@@ -120,9 +120,10 @@ def of(project: str) -> list[Release]:
 
 def newest() -> list[Release]:
     """What the sandbox has: the newest releases that can be fetched."""
-    from sandbox.management import binaries
+    from sandbox.management.releases import Providers
 
-    names = {f"{CORE}-v{binaries.CLUSTER_API}", f"{INFRASTRUCTURE}-v{binaries.CAPO}", "addons"}
+    pair = Providers()
+    names = {pair.capi.name, pair.capo.name, "addons"}
     return [release for release in releases() if release.name in names]
 
 

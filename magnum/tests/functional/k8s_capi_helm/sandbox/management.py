@@ -39,6 +39,8 @@ PATHS = {
     "Deployment": "/apis/apps/v1/{}/deployments",
     "Lease": "/apis/coordination.k8s.io/v1/{}/leases",
 }
+#: The versions of Cluster API's objects in these paths, and what 1.10 and older serve.
+_NEW, _OLD = "v1beta2", "v1beta1"
 #: Connecting and reading, in seconds.
 _PATIENCE = (5.0, 20.0)
 #: What a project's namespace keeps when its last cluster is gone.
@@ -59,8 +61,8 @@ class Management:
 
     def objects(self, kind: str, namespace: str) -> list[Json]:
         """All objects of a kind of :data:`PATHS` in a namespace."""
-        items: list[Json] = self._ask("GET", _path(kind, namespace))["items"]
-        return items
+        items: list[Json] = self._ask("GET", self._path(kind, namespace))["items"]
+        return [_newer(item) for item in items] if self._core == _OLD else items
 
     def named(self, kind: str, namespace: str, name: str) -> Json:
         """The object of a kind that has this name; it has to be there."""
@@ -70,7 +72,7 @@ class Management:
 
     def patch(self, kind: str, namespace: str, name: str, change: Json) -> None:
         """A JSON merge patch."""
-        self._ask("PATCH", f"{_path(kind, namespace)}/{name}", change)
+        self._ask("PATCH", f"{self._path(kind, namespace)}/{name}", change)
 
     def release(self, namespace: str, name: str) -> Json | None:
         """Helm's newest revision of a release, as Helm itself keeps it; None without one."""
@@ -112,6 +114,15 @@ class Management:
             if one["namespaced"] and "list" in one["verbs"] and one["name"] != "events"
         ]
 
+    @functools.cached_property
+    def _core(self) -> str:
+        """The version of Cluster API's objects that is served: the newest one."""
+        group = self._ask("GET", "/apis/cluster.x-k8s.io")
+        return str(group["preferredVersion"]["version"])
+
+    def _path(self, kind: str, namespace: str) -> str:
+        return PATHS[kind].replace(_NEW, self._core).format(f"namespaces/{namespace}")
+
     def _ask(self, verb: str, path: str, body: Json | None = None) -> Json:
         accept = {"Accept": "application/json"}
         if body is not None:
@@ -151,5 +162,7 @@ def answers(limit: float) -> bool:
     return False
 
 
-def _path(kind: str, namespace: str) -> str:
-    return PATHS[kind].format(f"namespaces/{namespace}")
+def _newer(thing: Json) -> Json:
+    """An object of Cluster API 1.10 with the conditions and counters that it has for v1beta2."""
+    status = thing.get("status") or {}
+    return {**thing, "status": {**status, **status.get("v1beta2", {})}} if status else thing

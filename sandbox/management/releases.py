@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The releases of Cluster API and of its OpenStack provider that a sandbox runs.
+
+A new release is one line of a table below. ``python -m sandbox.management.releases`` pins what
+the tables have and sandbox/go/crds/go.sum lacks; nothing that is not pinned is ever built.
+
+The newest release of each is built with the versions that sandbox/go/clusterapi and
+sandbox/go/capo pin, every other one in its own module, with the versions that it pins itself.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+import re
+
+from sandbox.management import gomodules
+from sandbox.state import SandboxError, State
+
+MODULE = "crds"
+HOST = "sigs.k8s.io"
+#: From here on the core manager is in a directory of its own.
+CORE_MOVED = (1, 14)
+#: From here on CAPO rewrites objects of an older storage version, and has an option for it.
+CAPO_MIGRATES = (0, 14)
+#: An upgrade of Cluster API skips three minor releases at most.
+#: https://cluster-api.sigs.k8s.io/reference/versions
+LONGEST_UPGRADE = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """A release of a project.
+
+    :ivar project: what the project is called, and its path below the module's host.
+    :ivar version: without the letter v.
+    :ivar core: versions of the API group cluster.x-k8s.io: all that Cluster API serves, or the
+        one that a provider reads.
+    """
+
+    project: str
+    version: str
+    core: tuple[str, ...]
+
+    @property
+    def minor(self) -> tuple[int, int]:
+        """Its number without the patch, like (1, 14)."""
+        major, minor, *_ = self.version.split(".")
+        return int(major), int(minor)
+
+    @property
+    def number(self) -> tuple[int, ...]:
+        """All parts of the version, which compare."""
+        return tuple(int(part) for part in self.version.split("."))
+
+    @property
+    def name(self) -> str:
+        """Directory of the release in the cache."""
+        return f"{self.project}-v{self.version}"
+
+    @property
+    def module(self) -> str:
+        """Path of its Go module."""
+        return f"{HOST}/{self.project}"
+
+    @property
+    def dependency(self) -> str:
+        """The module and its version as go names them."""
+        return f"{self.module}@v{self.version}"
+
+    @property
+    def core_path(self) -> str:
+        """Where its module has the core manager; empty for the root."""
+        return "core" if self.minor >= CORE_MOVED else ""
+
+    def pins(self) -> list[str]:
+        """The lines of go.sum for it, of the modules below it too."""
+        wanted = re.compile(
+            rf"{re.escape(self.module)}(/\S+)? v{re.escape(self.version)}(/go.mod)? "
+        )
+        return [line for line in _sums().read_text().splitlines() if wanted.match(line)]
+
+    def directory(self) -> Path:
+        """Its unpacked module; it is downloaded when it is not there.
+
+        :raises SandboxError: go.sum does not pin it, or it cannot be downloaded.
+        """
+        if not any(line.startswith(f"{self.module} v{self.version} ") for line in self.pins()):
+            raise SandboxError(
+                f"sandbox/go/{MODULE}/go.sum does not pin {self.dependency}; run "
+                "`python -m sandbox.management.releases`"
+            )
+        return gomodules.directory(MODULE, self.dependency)
+
+
+CAPI_PROJECT, CAPO_PROJECT = "cluster-api", "cluster-api-provider-openstack"
+BOTH = ("v1beta1", "v1beta2")
+CLUSTER_API = (
+    Release(CAPI_PROJECT, "1.10.10", ("v1beta1",)),
+    Release(CAPI_PROJECT, "1.11.3", BOTH),
+    Release(CAPI_PROJECT, "1.12.5", BOTH),
+    Release(CAPI_PROJECT, "1.13.6", BOTH),
+    Release(CAPI_PROJECT, "1.14.2", BOTH),
+)
+CAPO = (
+    Release(CAPO_PROJECT, "0.12.1", ("v1beta1",)),
+    Release(CAPO_PROJECT, "0.14.7", ("v1beta2",)),
+)
+RELEASES = (*CLUSTER_API, *CAPO)
+
+
+@dataclasses.dataclass(frozen=True)
+class Providers:
+    """Cluster API and the OpenStack provider of one management cluster.
+
+    :raises SandboxError: they cannot work together.
+    """
+
+    capi: Release = CLUSTER_API[-1]
+    capo: Release = CAPO[-1]
+
+    def __post_init__(self) -> None:
+        (read,) = self.capo.core
+        if read not in self.capi.core:
+            able = [found.version for found in CLUSTER_API if read in found.core]
+            raise SandboxError(
+                f"--capi {self.capi.version} --capo {self.capo.version}: this OpenStack provider "
+                f"reads Clusters and Machines as {read}, and this Cluster API serves "
+                f"{', '.join(self.capi.core)} only; --capo {self.capo.version} goes with --capi "
+                f"{', '.join(able)}"
+            )
+
+    @classmethod
+    def of(cls, state: State) -> "Providers":
+        """Those of a sandbox."""
+        return choose(state, None, None)
+
+    def record(self, state: State) -> None:
+        """Remember them for the next start."""
+        state.record(providers={"capi": self.capi.version, "capo": self.capo.version})
+
+    def check_follow(self, before: "Providers") -> None:
+        """Refuse what is no upgrade.
+
+        :raises SandboxError: one of them is older than before, or Cluster API skips too much.
+        """
+        pairs = ((before.capi, self.capi), (before.capo, self.capo))
+        reset = f"`python -m sandbox reset {self}` creates a new sandbox"
+        if any(new.number < old.number for old, new in pairs):
+            raise SandboxError(f"{self} does not follow {before}: neither goes back; {reset}")
+        skipped = self.capi.minor[1] - before.capi.minor[1]
+        if skipped > LONGEST_UPGRADE:
+            raise SandboxError(
+                f"{self} does not follow {before}: Cluster API is upgraded by "
+                f"{LONGEST_UPGRADE} minor releases at most; choose one between them, or {reset}"
+            )
+
+    def __str__(self) -> str:
+        return f"--capi {self.capi.version} --capo {self.capo.version}"
+
+
+def choose(state: State, capi: str | None, capo: str | None) -> Providers:
+    """The providers of these versions.
+
+    :param state: of the sandbox whose providers are meant where no version is given; initially
+        the newest ones.
+    :raises SandboxError: a version is not in the tables, or they cannot work together.
+    """
+    recorded: dict[str, str] = state.get("providers", {})
+    return Providers(
+        _known("--capi", CLUSTER_API, capi or recorded.get("capi")),
+        _known("--capo", CAPO, capo or recorded.get("capo")),
+    )
+
+
+def _known(option: str, table: tuple[Release, ...], version: str | None) -> Release:
+    for release in table:
+        if release.version == (version or table[-1].version):
+            return release
+    known = ", ".join(release.version for release in table)
+    raise SandboxError(
+        f"{option} {version}: choose one of {known}; another one is a line of "
+        "sandbox/management/releases.py"
+    )
+
+
+def _sums() -> Path:
+    return gomodules.GO / MODULE / "go.sum"
+
+
+def pin(release: Release) -> list[str]:
+    """The lines that pin a release, as Go's checksum database knows them.
+
+    :raises SandboxError: it cannot be had.
+    """
+    root = gomodules.directory(MODULE, release.dependency)
+    modules = [release.module, *gomodules.local_modules(root)]
+    lines = []
+    for module in modules:
+        version = f"v{release.version}"
+        command = ["go", "mod", "download", "-json", f"{module}@{version}"]
+        found = json.loads(gomodules.run(MODULE, command, gomodules.LIST_TIMEOUT))
+        lines.append(f"{module} {version} {found['Sum']}")
+        lines.append(f"{module} {version}/go.mod {found['GoModSum']}")
+    return lines
+
+
+def main() -> None:
+    """Pin every release that is not pinned yet."""
+    gomodules.require_go()
+    known = _sums().read_text().splitlines()
+    new = [line for release in RELEASES if not release.pins() for line in pin(release)]
+    if new:
+        _sums().write_text("\n".join(sorted([*known, *new])) + "\n")
+    print("\n".join(new) or "every release is pinned")
+
+
+if __name__ == "__main__":
+    main()
