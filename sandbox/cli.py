@@ -106,16 +106,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_providers(command: argparse.ArgumentParser) -> None:
-    for option, name, table in (
-        ("--capi", "Cluster API", releases.CLUSTER_API),
-        ("--capo", "its OpenStack provider", releases.CAPO),
+    for option, name, table, initial in (
+        ("--capi", "Cluster API", releases.CLUSTER_API, Providers.capi),
+        ("--capo", "its OpenStack provider", releases.CAPO, Providers.capo),
     ):
         known = ", ".join(release.version for release in table)
         command.add_argument(
             option,
             metavar="VERSION",
             help=f"release of {name}; a later one than a sandbox has is an upgrade ({known}; "
-            "default: unchanged, initially the last)",
+            f"default: unchanged, initially {initial.version})",
         )
 
 

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 
 from sandbox import progress
-from sandbox.management import gomodules, manifests, releases
+from sandbox.management import gomodules, manifests
 from sandbox.management.releases import Providers, Release
 from sandbox.state import cache_root, file_lock, SandboxError, State
 
@@ -85,9 +85,9 @@ def _kubernetes(name: str, *ask: str) -> Program:
 
 
 def _manager(name: str, path: str, release: Release, module: str) -> Program:
-    """A controller manager; that of the newest release is built in a module of ours."""
+    """A controller manager; that of the initial release is built in a module of ours."""
     package = "/".join(filter(None, (release.module, path)))
-    own = None if release in (releases.CLUSTER_API[-1], releases.CAPO[-1]) else release
+    own = None if release in (Providers.capi, Providers.capo) else release
     return Program(name, module, package, release.version, serves_webhooks=True, release=own)
 
 
@@ -131,7 +131,7 @@ def programs(providers: Providers) -> tuple[Program, ...]:
 def build(wanted: State | Providers | None = None, cache: Path | None = None) -> Path:
     """Directory with all programs and their manifests; what is missing is built.
 
-    :param wanted: the providers, or the sandbox that has them; the newest ones without it.
+    :param wanted: the providers, or the sandbox that has them; the initial ones without it.
     :param cache: directory of the cache, by default that of the user.
     :raises SandboxError: Go is missing or too old, or a build failed.
     """

@@ -14,6 +14,7 @@ from sandbox.faults.fault import expression, Fault
 from sandbox.management import binaries, controllers, lifecycle, server
 from sandbox.management.api import Api
 from sandbox.management.pki import write_private
+from sandbox.management.releases import Providers
 from sandbox.state import SandboxError, State
 
 APISERVER = "kube-apiserver"
@@ -152,6 +153,7 @@ def other_cluster(state: State, match: str | None) -> str:
     :raises SandboxError: that one does not come up in time.
     """
     other = State(state.path(OTHER, "x").parent)
+    Providers.of(state).record(other)
     lifecycle.up_api(other, webhooks=False)
     write_private(server.driver_kubeconfig(state), server.driver_kubeconfig(other).read_bytes())
     return f"the driver's kubeconfig names the management cluster in {other.root}"

@@ -4,8 +4,9 @@
 A new release is one line of a table below. ``python -m sandbox.management.releases`` pins what
 the tables have and sandbox/go/crds/go.sum lacks; nothing that is not pinned is ever built.
 
-The newest release of each is built with the versions that sandbox/go/clusterapi and
-sandbox/go/capo pin, every other one in its own module, with the versions that it pins itself.
+A sandbox has the releases that sandbox/go/clusterapi and sandbox/go/capo pin, built with all the
+versions in there, unless it is told otherwise. Every other release is built in its own module, with
+the versions that it pins itself.
 """
 
 import dataclasses
@@ -108,6 +109,15 @@ CAPO = (
 RELEASES = (*CLUSTER_API, *CAPO)
 
 
+def _pinned(module: str, table: tuple[Release, ...]) -> Release:
+    """The release that a module of ours has."""
+    text = (gomodules.GO / module / "go.mod").read_text()
+    return next(one for one in table if f"{one.module} v{one.version}\n" in text)
+
+
+INITIAL_CAPI, INITIAL_CAPO = _pinned("clusterapi", CLUSTER_API), _pinned("capo", CAPO)
+
+
 @dataclasses.dataclass(frozen=True)
 class Providers:
     """Cluster API and the OpenStack provider of one management cluster.
@@ -115,8 +125,8 @@ class Providers:
     :raises SandboxError: they cannot work together.
     """
 
-    capi: Release = CLUSTER_API[-1]
-    capo: Release = CAPO[-1]
+    capi: Release = INITIAL_CAPI
+    capo: Release = INITIAL_CAPO
 
     def __post_init__(self) -> None:
         (read,) = self.capo.core
@@ -162,19 +172,20 @@ def choose(state: State, capi: str | None, capo: str | None) -> Providers:
     """The providers of these versions.
 
     :param state: of the sandbox whose providers are meant where no version is given; initially
-        the newest ones.
+        those of :class:`Providers`.
     :raises SandboxError: a version is not in the tables, or they cannot work together.
     """
-    recorded: dict[str, str] = state.get("providers", {})
+    initial = {"capi": Providers.capi.version, "capo": Providers.capo.version}
+    known: dict[str, str] = state.get("providers", initial)
     return Providers(
-        _known("--capi", CLUSTER_API, capi or recorded.get("capi")),
-        _known("--capo", CAPO, capo or recorded.get("capo")),
+        _known("--capi", CLUSTER_API, capi or known["capi"]),
+        _known("--capo", CAPO, capo or known["capo"]),
     )
 
 
-def _known(option: str, table: tuple[Release, ...], version: str | None) -> Release:
+def _known(option: str, table: tuple[Release, ...], version: str) -> Release:
     for release in table:
-        if release.version == (version or table[-1].version):
+        if release.version == version:
             return release
     known = ", ".join(release.version for release in table)
     raise SandboxError(

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from sandbox.management import binaries, manifests, releases
+from sandbox.management import binaries, manifests
 from sandbox.management.releases import Providers
 from sandbox.state import file_lock, SandboxError, State
 
@@ -181,8 +181,8 @@ class TestDigest(unittest.TestCase):
 
         for module, line in (
             ("kubernetes", f"k8s.io/kubernetes v{binaries.KUBERNETES}"),
-            ("clusterapi", f"sigs.k8s.io/cluster-api v{releases.CLUSTER_API[-1].version}"),
-            ("capo", f"{releases.CAPO[-1].module} v{releases.CAPO[-1].version}"),
+            ("clusterapi", f"sigs.k8s.io/cluster-api v{Providers.capi.version}"),
+            ("capo", f"{Providers.capo.module} v{Providers.capo.version}"),
             ("helm", f"helm.sh/helm/v3 v{binaries.HELM.version}"),
             ("helm", f"helm.sh/helm/v4 v{binaries.HELM4.version}"),
             ("etcd", "go.etcd.io/etcd/server/v3 v3.6.6"),

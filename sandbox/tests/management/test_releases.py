@@ -12,7 +12,7 @@ from sandbox.management.releases import CAPO, choose, CLUSTER_API, Providers, Re
 from sandbox.state import SandboxError
 from sandbox.tests.test_state import StateCase
 
-OLDEST, NEWEST = Providers(CLUSTER_API[0], CAPO[0]), Providers()
+OLDEST, INITIAL = Providers(CLUSTER_API[0], CAPO[0]), Providers()
 
 
 def pair(capi: str, capo: str) -> Providers:
@@ -22,7 +22,7 @@ def pair(capi: str, capo: str) -> Providers:
 
 
 class TestTables(unittest.TestCase):
-    def test_each_minor_stands_there_once_the_newest_last(self) -> None:
+    def test_each_minor_is_there_once_the_newest_last(self) -> None:
         for table in (CLUSTER_API, CAPO):
             minors = [release.minor for release in table]
             self.assertEqual(sorted(set(minors)), minors)
@@ -32,8 +32,8 @@ class TestTables(unittest.TestCase):
 
 
 class TestPairs(StateCase):
-    def test_a_sandbox_has_the_newest_ones_unless_told_otherwise(self) -> None:
-        self.assertEqual(NEWEST, Providers.of(self.sandbox()))
+    def test_a_sandbox_has_those_of_our_modules_unless_told_otherwise(self) -> None:
+        self.assertEqual(INITIAL, Providers.of(self.sandbox()))
 
     def test_what_is_not_said_stays(self) -> None:
         box = self.sandbox()
@@ -90,7 +90,7 @@ class TestUpgrades(StateCase):
 
     def test_cluster_api_skips_three_minor_releases_at_most(self) -> None:
         with self.assertRaisesRegex(SandboxError, "by 3 minor releases at most"):
-            self.choose(OLDEST, NEWEST)
+            self.choose(OLDEST, INITIAL)
         self.choose(OLDEST, pair("1.13.6", "0.14.7"))
         self.assertEqual(pair("1.13.6", "0.14.7"), Providers.of(self.box))
 
@@ -99,16 +99,16 @@ class TestUpgrades(StateCase):
         place.mkdir()
         for name in controllers.NAMES:
             (place / name).touch(0o755)
-        self.choose(NEWEST, NEWEST)
+        self.choose(INITIAL, INITIAL)
         self.assertIn("--skip-crd-migration-phases=StorageVersionMigration", self.words(place))
-        self.choose(pair("1.13.6", "0.14.7"), NEWEST)
+        self.choose(pair("1.13.6", "0.14.7"), INITIAL)
         self.assertNotIn("skip", " ".join(self.words(place)))
 
     def words(self, place: Path) -> list[str]:
         return controllers.manager(self.box, place, "capi-core")
 
     def test_a_new_sandbox_starts_with_any(self) -> None:
-        self.choose(NEWEST, OLDEST, data=False)
+        self.choose(INITIAL, OLDEST, data=False)
         self.assertEqual(OLDEST, Providers.of(self.box))
         self.assertIsNone(self.box.get("upgraded"))
 
@@ -139,18 +139,18 @@ class TestManagers(StateCase):
         option = "--skip-crd-migration-phases"
         self.assertNotIn(option, self.words(OLDEST, "capo"))
         self.assertIn(option, self.words(OLDEST, "capi-core"))
-        self.assertIn(option, self.words(NEWEST, "capo"))
+        self.assertIn(option, self.words(INITIAL, "capo"))
 
 
 class TestPrograms(unittest.TestCase):
-    def test_the_newest_are_built_in_our_modules_and_others_in_their_own(self) -> None:
-        for providers, own in ((NEWEST, set()), (OLDEST, set(controllers.NAMES))):
+    def test_the_initial_ones_are_built_in_our_modules_and_others_in_their_own(self) -> None:
+        for providers, own in ((INITIAL, set()), (OLDEST, set(controllers.NAMES))):
             found = {one.name for one in binaries.programs(providers) if one.release}
             self.assertEqual(own, found)
 
     def test_the_core_manager_has_moved(self) -> None:
         for providers, package in (
-            (NEWEST, "sigs.k8s.io/cluster-api/core"),
+            (INITIAL, "sigs.k8s.io/cluster-api/core"),
             (OLDEST, "sigs.k8s.io/cluster-api"),
         ):
             (core,) = (one for one in binaries.programs(providers) if one.name == "capi-core")
