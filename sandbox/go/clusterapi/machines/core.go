@@ -59,6 +59,12 @@ func (c core) machines(ctx context.Context, namespace string) ([]clusterv1.Machi
 	if err := c.List(ctx, read, client.InNamespace(namespace)); err != nil {
 		return nil, err
 	}
-	err := clusterv1beta1.Convert_v1beta1_MachineList_To_v1beta2_MachineList(read, found, nil)
-	return found.Items, err
+	if err := clusterv1beta1.Convert_v1beta1_MachineList_To_v1beta2_MachineList(read, found, nil); err != nil {
+		return nil, err
+	}
+	for i := range read.Items {
+		// Cluster API converts references where it can ask for the version of a kind.
+		found.Items[i].Spec.InfrastructureRef.Name = read.Items[i].Spec.InfrastructureRef.Name
+	}
+	return found.Items, nil
 }
