@@ -12,6 +12,12 @@ from sandbox.state import State
 API_PROCESSES = 4
 #: From this release of Cluster API on, the chart needs not be told which one there is.
 CHART_DEFAULT = (1, 12)
+#: An older one does not see that a server was refused, and replaces its machine after this time; an
+#: operator who leaves it out waits for half an hour.
+OVERLAY = """\
+apiVersions: {{clusterApi: "{}.{}"}}
+nodeGroupDefaults: {{healthCheck: {{spec: {{nodeStartupTimeout: 3m0s}}}}}}
+"""
 
 
 def of(state: State, layout: Layout) -> Sections:
@@ -42,6 +48,5 @@ def overlays(state: State) -> dict[str, object]:
     if capi.minor >= CHART_DEFAULT:
         path.unlink(missing_ok=True)
         return {}
-    major, minor = capi.minor
-    path.write_text(f'apiVersions: {{clusterApi: "{major}.{minor}"}}\n')
+    path.write_text(OVERLAY.format(*capi.minor))
     return {"overlay_directory": path.parent}

@@ -6,9 +6,13 @@ import importlib.metadata
 from pathlib import Path
 import sys
 
+import yaml
+
 from sandbox import cli, database
 from sandbox.cloud import magnum_options, magnum_release, watched_conductor
 from sandbox.cloud.conductor_layout import Layout
+from sandbox.management import releases
+from sandbox.management.releases import Providers
 from sandbox.state import SandboxError
 from sandbox.tests.test_state import StateCase
 
@@ -85,6 +89,16 @@ class TestOptions(StateCase):
             self.assertEqual(1, sections["conductor"]["workers"])
             self.assertIn(sys.prefix, str(sections["api"]["api_paste_config"]))
             self.assertEqual(bool(one.magnum), "database" in sections)
+
+    def test_an_older_cluster_api_is_named_in_an_overlay_until_it_is_upgraded(self) -> None:
+        box = self.sandbox()
+        self.assertEqual({}, magnum_options.overlays(box))
+        Providers(releases.CLUSTER_API[0], releases.CAPO[0]).record(box)
+        site = Path(str(magnum_options.overlays(box)["overlay_directory"])) / "site.yaml"
+        self.assertEqual({"clusterApi": "1.10"}, yaml.safe_load(site.read_text())["apiVersions"])
+        Providers().record(box)
+        self.assertEqual({}, magnum_options.overlays(box))
+        self.assertFalse(site.exists())
 
     def test_a_database_keeps_its_password(self) -> None:
         box = self.sandbox()
