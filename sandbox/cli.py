@@ -75,6 +75,12 @@ def _parser() -> argparse.ArgumentParser:
             f"earlier one this is an upgrade ({', '.join(magnum_release.known())})",
         )
         _add_providers(command)
+        command.add_argument(
+            "--driver",
+            metavar="NAME",
+            help="driver that Magnum has instead of this project's, with --magnum 20 "
+            f"({magnum_release.PREDECESSOR})",
+        )
     commands.add_parser("down", help="stop all processes; data is kept")
     commands.add_parser("status", help="show processes with port, and memory and disk usage")
     commands.add_parser("env", help='print shell exports: eval "$(python -m sandbox env)"')
@@ -138,7 +144,7 @@ def _providers(state: State, arguments: argparse.Namespace) -> Providers:
 
 def _layout(arguments: argparse.Namespace) -> Layout | None:
     """What was said about Magnum; None when nothing was."""
-    names = ("transport", "conductors", "workers", "magnum")
+    names = ("transport", "conductors", "workers", "magnum", "driver")
     said = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     if "magnum" in said:
         said = {

@@ -105,6 +105,7 @@ STAGES = {
             Stage(f"magnum-{n}-env", f"magnum-{n}", 15, notest=True, verdict=False)
             for n in RELEASES
         ),
+        Stage("predecessor-20-env", "predecessor-20", 15, notest=True, verdict=False),
         Stage("beside", "beside", 15, counts=True),
         Stage("releases", ",".join(f"magnum-{n}" for n in RELEASES), 60, counts=True),
         Stage("crashes", "crashes", 60, live=True),
@@ -127,7 +128,10 @@ STAGES = {
             live=True,
         ),
         Stage("adoption", "adoption", 30, counts=True, binaries=True, sandbox=True, live=True),
-        Stage("kills", "kills", 60, binaries=True, sandbox=True, live=True),
+        *(
+            Stage(name, name, 60, binaries=True, sandbox=True, live=True)
+            for name in ("kills", "kills-20", "kills-22")
+        ),
         Stage("sandbox-live", "sandbox-live", 30, counts=True, binaries=True, sandbox=True),
         Stage("functional", "functional", 120, counts=True, binaries=True, sandbox=True, live=True),
         *(
@@ -151,16 +155,26 @@ STAGES = {
             sandbox=True,
             live=True,
         ),
-        Stage(
-            "magnum-upgrade",
-            "magnum-upgrade",
-            45,
-            counts=True,
-            binaries=True,
-            sandbox=True,
-            live=True,
+        *(
+            Stage(
+                f"functional-faults-{n}",
+                f"functional-faults-{n}",
+                45,
+                counts=True,
+                binaries=True,
+                sandbox=True,
+                live=True,
+            )
+            for n in (20, 22)
         ),
-        Stage("storms", "storms", 60, counts=True, binaries=True, sandbox=True, live=True),
+        *(
+            Stage(name, name, 45, counts=True, binaries=True, sandbox=True, live=True)
+            for name in ("magnum-upgrade", "magnum-adoption")
+        ),
+        *(
+            Stage(name, name, 60, counts=True, binaries=True, sandbox=True, live=True)
+            for name in ("storms", "storms-20", "storms-22")
+        ),
         Stage(
             "chart-packages",
             "chart-packages",

@@ -18,6 +18,7 @@ class Layout:
     :ivar workers: processes of each conductor; the first also runs the periodic tasks.
     :ivar magnum: version of Magnum, with MariaDB and its migrations; empty for the one that is
         installed beside the other services, on SQLite.
+    :ivar driver: that Magnum has instead of this project's.
     :raises SandboxError: numbers below one, or more conductors than fit into one process.
     """
 
@@ -25,6 +26,7 @@ class Layout:
     conductors: int = 1
     workers: int = 1
     magnum: str = ""
+    driver: str = ""
 
     def __post_init__(self) -> None:
         if self.transport not in TRANSPORTS:
@@ -36,6 +38,8 @@ class Layout:
                 f"--magnum {self.magnum}: its conductor is a program of its own; "
                 f"add --transport {RABBIT}"
             )
+        if self.driver and not self.magnum:
+            raise SandboxError(f"--driver {self.driver}: it goes with --magnum VERSION")
         for option in ("conductors", "workers"):
             value = getattr(self, option)
             if value < 1:
@@ -65,7 +69,10 @@ class Layout:
     @property
     def release(self) -> magnum_release.Release | None:
         """The release of Magnum, where one was chosen."""
-        return magnum_release.choose(self.magnum) if self.magnum else None
+        if not self.magnum:
+            return None
+        release = magnum_release.choose(self.magnum)
+        return release.with_driver(self.driver) if self.driver else release
 
     @property
     def runs_programs(self) -> bool:
@@ -93,6 +100,7 @@ class Layout:
 
     def __str__(self) -> str:
         release = f" --magnum {self.magnum}" if self.magnum else ""
+        release += f" --driver {self.driver}" if self.driver else ""
         return (
             f"--transport {self.transport} --conductors {self.conductors} "
             f"--workers {self.workers}{release}"

@@ -19,6 +19,8 @@ _HELM = "magnum.drivers.k8s_capi_helm.helm.cli"
 _HELM_RUN = re.compile(rf"{re.escape(_HELM)} \[[^]]*\] helm (\S+) (\S*)")
 #: A line that oslo.log writes with a request and its user.
 _REQUEST = re.compile(r"^\S+ \S+ (\d+) \S+ \S+ \[None req-\S+ [0-9a-f]{32} ", re.M)
+#: A line with a request: until Magnum 22 a conductor logs no users.
+_ANY_REQUEST = re.compile(r"^\S+ \S+ (\d+) \S+ \S+ \[None req-", re.M)
 
 
 def configurations(layout: Layout) -> dict[str, Sections]:
@@ -55,12 +57,26 @@ def helm_runs(state: State, release: str) -> collections.Counter[str]:
 
 
 def answering(state: State) -> set[int]:
-    """Pids of the processes that have logged something about a request of a tenant."""
+    """Pids of the processes that have logged something about a request of a tenant.
+
+    Until Magnum 22 a conductor's first process, which forks the others, answers requests too.
+    """
     found: set[int] = set()
-    for name in Layout.of(state).names:
+    layout = Layout.of(state)
+    line = _ANY_REQUEST if layout.runs_programs else _REQUEST
+    for name in layout.names:
         log = state.log(name).read_text(errors="replace")
-        found.update(int(pid) for pid in _REQUEST.findall(log))
+        found.update(int(pid) for pid in line.findall(log))
     return found
+
+
+def threads(state: State, name: str) -> list[int]:
+    """Native threads of each of a conductor's processes, the most first."""
+    found = []
+    for pid in _members(state, name):
+        with contextlib.suppress(psutil.Error):  # it ended meanwhile
+            found.append(psutil.Process(pid).num_threads())
+    return sorted(found, reverse=True)
 
 
 def listens(state: State, name: str) -> bool:

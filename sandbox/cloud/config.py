@@ -279,6 +279,7 @@ class Configuration:
             "drivers": {"verify_ca": True},
             "capi_helm": {
                 **magnum_options.overlays(self.state),
+                **magnum_options.of_driver(self.layout),
                 "kubeconfig_file": self.kubeconfig,
                 "server_start_timeout": os.environ.get(
                     "SANDBOX_SERVER_START_TIMEOUT", SERVER_START_TIMEOUT

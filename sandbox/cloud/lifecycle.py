@@ -177,14 +177,16 @@ def _secrets(state: State) -> dict[str, str]:
 def _configure(state: State) -> None:
     from sandbox.cloud import seed
 
-    content = _secrets(state)
+    content, layout = _secrets(state), Layout.of(state)
+    # Another driver is given an administrator's rights; this project's has roles of its own.
+    user = "kubeconfig" if layout.driver else "driver.kubeconfig"
     Configuration(
         state=state,
         password=content["password"],
         barbican_key=content["barbican_key"],
         certificates=state.get("certificates"),
-        kubeconfig=state.path("management", "driver.kubeconfig"),
-        layout=Layout.of(state),
+        kubeconfig=state.path("management", user),
+        layout=layout,
     ).write()
     seed.write_clouds_yaml(state, content["password"])
 

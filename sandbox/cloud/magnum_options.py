@@ -4,10 +4,12 @@
 from sandbox import database
 from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.ini import packaged, Sections
+from sandbox.cloud.magnum_release import PREDECESSOR, ROOT
 from sandbox.cloud.services import HOST
 from sandbox.management.releases import Providers
 from sandbox.state import State
 
+_CHART = ROOT / "charts" / "openstack-cluster"
 #: Requests that Magnum's own API program answers at once: it forks a process for each.
 API_PROCESSES = 4
 #: From this release of Cluster API on, the chart needs not be told which one there is.
@@ -50,3 +52,14 @@ def overlays(state: State) -> dict[str, object]:
         return {}
     path.write_text(OVERLAY.format(*capi.minor))
     return {"overlay_directory": path.parent}
+
+
+def of_driver(layout: Layout) -> dict[str, object]:
+    """What another driver than this project's has to be told: a chart, as it brings none."""
+    if layout.driver != PREDECESSOR:
+        return {}
+    return {
+        "helm_chart_repo": "",
+        "helm_chart_name": str(_CHART),
+        "default_helm_chart_version": "",
+    }

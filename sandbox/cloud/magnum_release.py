@@ -19,6 +19,8 @@ from sandbox import progress
 from sandbox.state import file_lock, SandboxError
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The driver whose clusters this project's driver adopts, in environments of its own.
+PREDECESSOR = "magnum-capi-helm"
 #: Seconds; more than the stage itself takes before it ends what it has started.
 INSTALL_TIMEOUT = 1000.0
 _PIN = re.compile(r"^magnum==(\S+)$", re.M)
@@ -45,6 +47,19 @@ class Release:
     def major(self) -> int:
         """Magnum has one major version for each release of OpenStack."""
         return int(self.version.split(".")[0])
+
+    def with_driver(self, driver: str) -> "Release":
+        """The same release with another driver instead of this project's.
+
+        :raises SandboxError: there is no environment with both.
+        """
+        name = f"predecessor-{self.major}"
+        if driver != PREDECESSOR or f"[testenv:{name}]" not in (ROOT / "tox.ini").read_text():
+            raise SandboxError(
+                f"--driver {driver}: no environment has it with Magnum {self.version}; "
+                f"{PREDECESSOR} is there with --magnum 20"
+            )
+        return dataclasses.replace(self, prefix=ROOT / ".tox" / name)
 
     def program(self, name: str) -> str:
         """Path of one of its console scripts, or of ``python``."""
@@ -84,7 +99,7 @@ def install(release: Release) -> None:
     """
     if release.is_own:
         return
-    stage = f"magnum-{release.major}-env"
+    stage = f"{release.prefix.name}-env"
     with progress.step(f"install Magnum {release.version}") as step:
         with file_lock(ROOT / ".tox" / f".{stage}.lock"):
             _run_stage(stage)

@@ -30,6 +30,15 @@ def gaps(log: str) -> list[Gap]:
     return [Gap(int(wall), int(cpu), where) for wall, cpu, where in _LINE.findall(log)]
 
 
+def summary(log: str, shown: int = 5) -> list[str]:
+    """How often a conductor's hub was blocked, and the longest times; a line each."""
+    found = sorted(gaps(log), reverse=True)
+    return [
+        f"{len(found)} times the hub was blocked for {1000 * BLOCKED_SECONDS:.0f} ms or more",
+        *(f"{g.milliseconds} ms, processor {g.processor} ms: {g.where}" for g in found[:shown]),
+    ]
+
+
 class Watch:
     """Beats in the hub; a native thread looks where the main thread is when a beat is late."""
 

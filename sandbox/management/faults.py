@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 import signal
+import sys
 import time
 
 from sandbox import processes
 from sandbox.addons import rules
 from sandbox.faults.fault import expression, Fault
-from sandbox.management import binaries, controllers, lifecycle, server
+from sandbox.management import binaries, controllers, gateway, lifecycle, server
 from sandbox.management.api import Api
 from sandbox.management.pki import write_private
 from sandbox.management.releases import Providers
@@ -20,6 +21,8 @@ from sandbox.state import SandboxError, State
 APISERVER = "kube-apiserver"
 #: MATCH of the API server's fault: requests hang instead of being refused.
 HANG = "hang"
+#: The process on the driver's way to a degraded API server.
+GATEWAY = "management-gateway"
 #: Directory of another management cluster, below a sandbox's own.
 OTHER = "other-management"
 SILENCE_TIMEOUT = 20.0
@@ -109,6 +112,36 @@ def start_api(state: State) -> str:
     if processes.recorded(state, controllers.ADDONS) is not None:
         controllers.start_players(state, place)
     return "the API server of the management cluster answers"
+
+
+def degrade_api(state: State, match: str | None) -> str:
+    """Let the driver's requests wait or fail; nothing else of the management cluster notices.
+
+    :param match: one of the gateway's modes; errors when None.
+    :raises SandboxError: there is no such mode.
+    """
+    mode = match or gateway.ERRORS
+    if mode not in gateway.MODES:
+        raise SandboxError(
+            f"management-api-degraded: choose one of {', '.join(gateway.MODES)}, not {match!r}"
+        )
+    processes.stop(state, GATEWAY)
+    server.write_users(state)
+    own, target = server.driver_kubeconfig(state), state.path("management", "gateway.kubeconfig")
+    source = state.path("management", "direct.kubeconfig")
+    write_private(source, own.read_bytes())
+    target.unlink(missing_ok=True)
+    argv = [sys.executable, "-m", gateway.__name__, str(source), str(target), mode]
+    processes.start(state, GATEWAY, argv, ready=target.exists)
+    write_private(own, target.read_bytes())
+    return f"requests of the driver to the management cluster are answered: {mode}"
+
+
+def mend_api(state: State) -> str:
+    """Let the driver's kubeconfig name the API server itself again."""
+    server.write_users(state)
+    processes.stop(state, GATEWAY)
+    return "requests of the driver go to the API server itself"
 
 
 def stop_controllers(state: State, match: str | None) -> str:
@@ -201,6 +234,12 @@ FAULTS: dict[str, Fault] = {
             f"the management cluster refuses connections, or with {HANG!r} does not respond",
             on=stop_api,
             off=start_api,
+        ),
+        Fault(
+            "management-api-degraded",
+            f"the driver's requests fail with {gateway.ERRORS}, or are {gateway.SLOW!r}",
+            on=degrade_api,
+            off=mend_api,
         ),
         Fault(
             "controllers-stopped",

@@ -5,6 +5,7 @@ import configparser
 import importlib.metadata
 from pathlib import Path
 import sys
+from typing import Any
 
 import yaml
 
@@ -20,7 +21,7 @@ OWN = importlib.metadata.version("magnum")
 OLD, NEWER = "20.0.2", "22.0.0"
 
 
-def layout(version: str, **fields: int) -> Layout:
+def layout(version: str, **fields: Any) -> Layout:
     return Layout("rabbit", magnum=version, **fields)
 
 
@@ -43,11 +44,29 @@ class TestReleases(StateCase):
         self.assertEqual(old.prefix / "etc" / "magnum" / "policy.yaml", old.packaged("policy.yaml"))
         self.assertEqual(Path(sys.prefix), own.prefix)
 
+    def test_another_driver_has_an_environment_of_its_own(self) -> None:
+        old = magnum_release.choose(OLD)
+        other = old.with_driver(magnum_release.PREDECESSOR)
+        self.assertEqual((old.version, "predecessor-20"), (other.version, other.prefix.name))
+        for release, driver in ((old, "x"), (magnum_release.choose(NEWER), "magnum-capi-helm")):
+            with self.assertRaisesRegex(SandboxError, f"--driver {driver}: no environment has it"):
+                release.with_driver(driver)
+
 
 class TestLayout(StateCase):
     def test_a_release_needs_a_broker(self) -> None:
         with self.assertRaisesRegex(SandboxError, f"--magnum {OLD}: .* add --transport rabbit"):
             Layout(magnum=OLD)
+
+    def test_another_driver_needs_a_release_and_is_told_its_chart(self) -> None:
+        with self.assertRaisesRegex(SandboxError, "--driver x: it goes with --magnum VERSION"):
+            Layout(driver="x")
+        other = layout(OLD, driver=magnum_release.PREDECESSOR)
+        self.assertTrue(other.runs_programs)
+        self.assertIn("--magnum 20.0.2 --driver magnum-capi-helm", str(other))
+        chart = magnum_options.of_driver(other)["helm_chart_name"]
+        self.assertTrue((Path(str(chart)) / "Chart.yaml").exists())
+        self.assertEqual({}, magnum_options.of_driver(layout(OLD)))
 
     def test_its_own_program_forks_its_workers(self) -> None:
         self.assertEqual(["c"], layout(OLD, workers=3).workers_of("c"))

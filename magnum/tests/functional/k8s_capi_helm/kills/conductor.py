@@ -4,32 +4,34 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import dataclasses
 import datetime
+import importlib
 import os
 from pathlib import Path
 import threading
 import traceback
-from typing import Any
+from typing import Any, cast
 
 from oslo_log import log
 import yaml
 
 from magnum import objects
-from magnum.common import rpc
-from magnum.conductor.handlers import credential_conductor, nodegroup_conductor
+from magnum.common import keystone, rpc
+from magnum.conductor.handlers import nodegroup_conductor
 from magnum.drivers.common import driver
 from magnum.drivers.k8s_capi_helm import lease
 from magnum.drivers.k8s_capi_helm.cloud import provision
 from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.helm import release_secret
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
-from magnum.drivers.k8s_capi_helm.model import names, secrets
+from magnum.drivers.k8s_capi_helm.model import clock, names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import caches, clients, install
 from magnum.tests.functional.k8s_capi_helm.adoption import conductor as plain
 from magnum.tests.functional.k8s_capi_helm.kills.cluster_api import QuickClusters
-from magnum.tests.functional.k8s_capi_helm.kills.project import Cloud, Project
+from magnum.tests.functional.k8s_capi_helm.kills.project import Cloud, LOG, Project
+from magnum.tests.unit.drivers.k8s_capi_helm import magnum_release
 from magnum.tests.unit.drivers.k8s_capi_helm.test_random_requests import _plain
 
 CONF = plain.CONF
@@ -42,6 +44,7 @@ LEASE = 5.0
 #: Longer than anything needs that is kept for a while on purpose.
 _LATER = 60.0
 _OWNER = "meta.helm.sh/release-name"
+_GROUP_FIELDS = ("status", "status_reason", "node_count", "max_node_count", "node_labels")
 #: Helm keeps them for machines that still stand, so there may be more of them than in a manifest.
 KEPT = (names.MACHINE_TEMPLATE.name, names.BOOTSTRAP_TEMPLATE.name)
 
@@ -56,7 +59,7 @@ class Clock:
         self.minutes = 0.0
 
     def now(self) -> datetime.datetime:
-        return datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=self.minutes)
+        return clock.utc_now() + datetime.timedelta(minutes=self.minutes)
 
 
 CLOCK = Clock()
@@ -80,7 +83,7 @@ class Conductor(plain.Conductor):
         nodegroup_conductor.Handler().nodegroup_update(self._user, cluster, group)
 
     def rotate(self) -> None:
-        credential_conductor.Handler().credential_rotate(self._user, self._cluster())
+        magnum_release.credential_conductor.Handler().credential_rotate(self._user, self._cluster())
 
     def look_after(self, minutes: float) -> None:
         """Magnum's periodic jobs, so many minutes after the request."""
@@ -208,10 +211,7 @@ def row(cluster: Any) -> dict[str, Any]:
         "reason": cluster.status_reason,
         "cluster_template_id": cluster.cluster_template_id,
         "groups": {
-            one.name: {
-                key: getattr(one, key)
-                for key in ("status", "status_reason", "node_count", "node_labels")
-            }
+            one.name: {key: one[key] for key in _GROUP_FIELDS if key in one.fields}
             for one in cluster.nodegroups
         },
     }
@@ -257,13 +257,14 @@ def serve(directory: str, configuration: str, requests: Any) -> None:
     :param requests: a connection, over which verb and arguments come.
     """
     place = Path(directory)
-    output = os.open(place / "conductor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    output = os.open(place / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(output, 1)
     os.dup2(output, 2)
     configure(configuration)
     conductor = Conductor(_play(place))
+    receive = _receiver(requests)
     while True:
-        verb, arguments = requests.recv()
+        verb, arguments = receive()
         try:
             answer = getattr(conductor, verb)(**arguments)
         except Exception as error:
@@ -273,8 +274,19 @@ def serve(directory: str, configuration: str, requests: Any) -> None:
             requests.send(("", answer))
 
 
+def _receiver(requests: Any) -> Callable[[], tuple[str, dict[str, Any]]]:
+    """The next request; until it comes, greenthreads run, where threads are such."""
+    if not magnum_release.EVENTLET:
+        return cast("Callable[[], tuple[str, dict[str, Any]]]", requests.recv)
+    from eventlet import tpool
+
+    return lambda: tpool.execute(requests.recv)
+
+
 def _play(place: Path) -> Cloud:
     """Put what is played in its place; returns the cloud as everybody's."""
+    if magnum_release.EVENTLET:
+        _play_trusts()
     cloud, made = Cloud(Project(place / "project.json")), clients.build(CONF)
     kube = QuickClusters(CONF.capi_helm.kubeconfig_file)
     holder = f"conductor/{os.getpid()}/{os.urandom(4).hex()}"
@@ -290,6 +302,14 @@ def _play(place: Path) -> Cloud:
     )
     serve_with(ports)
     return cloud
+
+
+def _play_trusts() -> None:
+    """Until Magnum 22 the conductor itself asks Keystone for a trust for each cluster."""
+    trusts = importlib.import_module("magnum.conductor.handlers.common.trust_manager")
+    for name in ("create_trustee_and_trust", "delete_trustee_and_trust"):
+        setattr(trusts, name, lambda *_: None)
+    keystone.KeystoneClientV3.trustee_domain_id = "trustees"
 
 
 def serve_with(given: clients.Clients) -> None:

@@ -33,6 +33,8 @@ _IMAGES = {
 _NETWORK = "9f1f4a0e-6d3c-4a7f-8d27-3f0f2f4a9b01"
 #: What configures a Magnum, in its directory.
 CONFIGURATION = "magnum.conf"
+#: What its conductors write, in the same directory.
+LOG = "conductor.log"
 _NOTHING: dict[str, Any] = {"groups": [], "addresses": [], "credentials": {}}
 
 

@@ -18,9 +18,10 @@ import uuid
 from magnum.tests.functional.k8s_capi_helm.adoption.objects import ObjectStore
 from magnum.tests.functional.k8s_capi_helm.adoption.setting import CLUSTER
 from magnum.tests.functional.k8s_capi_helm.envtest import kubeconfig
-from magnum.tests.functional.k8s_capi_helm.kills import conductor, project
+from magnum.tests.functional.k8s_capi_helm.kills import process, project
 from magnum.tests.functional.k8s_capi_helm.kills.desired import Wishes
 from magnum.tests.functional.k8s_capi_helm.kills.tally import Tally
+from magnum.tests.unit.drivers.k8s_capi_helm import magnum_release
 
 #: Seconds after which a conductor that is left alone has to be through.
 PATIENCE = 240.0
@@ -36,11 +37,15 @@ _PAUSE = 0.2
 _USUAL = 8.0
 #: How often successors of a killed conductor are killed, too, at most.
 _IN_A_ROW = 3
+#: Characters of a conductor's log that a failure shows.
+_SAID = 3000
 #: What of a namespace neither helm nor the driver's own deletion takes away.
 PASSED = {"RoleBinding", "ServiceAccount"}
-# A conductor is there in a moment if somebody has imported everything before.
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([conductor.__name__])
+# A conductor is there in a moment if its modules have been imported before it is forked. The server
+# that forks cannot be one whose sockets are eventlet's.
+_FORKS = multiprocessing.get_context("spawn" if magnum_release.EVENTLET else "forkserver")
+if not magnum_release.EVENTLET:
+    _FORKS.set_forkserver_preload([f"{process.__package__}.conductor"])
 Work = Iterator[tuple[str, dict[str, Any]]]
 
 
@@ -50,7 +55,7 @@ class Conductor:
     def __init__(self, place: Path) -> None:
         self._requests, theirs = _FORKS.Pipe()
         self._process = _FORKS.Process(
-            target=conductor.serve,
+            target=process.serve,
             args=(str(place), str(place / project.CONFIGURATION), theirs),
             daemon=True,
         )
@@ -128,7 +133,8 @@ class Site:
                 sys.stdout.write(f"{self.tally}\n")
         except Exception as error:
             self.tally.failed.set()
-            raise AssertionError("\n".join([self.prefix, *self.story, repr(error)])) from error
+            log = (self.place / project.LOG).read_text(errors="replace")[-_SAID:]
+            raise AssertionError("\n".join([self.prefix, *self.story, repr(error), log])) from error
 
     def one_life(self) -> None:
         self.carry_out("create", masters=1, workers=1, **CLUSTER)
@@ -155,7 +161,7 @@ class Site:
         if verb == "upgrade":
             return bool(row["cluster_template_id"] == arguments["template"])
         if verb == "change_group":
-            return bool(group["node_labels"] == arguments["node_labels"])
+            return all(group[key] == value for key, value in arguments.items() if key != "name")
         return verb == "rotate" or group.get("status") == "CREATE_COMPLETE"
 
     def carry_out(self, verb: str, **arguments: Any) -> None:

@@ -12,6 +12,9 @@ Json = dict[str, Any]
 #: need 1.10, node_labels and node_taints 1.14.
 _VERSION = {"OpenStack-API-Version": "container-infra latest"}
 
+#: Seconds: the API of Magnum 20 has four processes, and the SDK repeats what has taken too long.
+_TIMEOUT = 300
+
 
 class Refused(Exception):
     """Magnum's API said no.
@@ -147,7 +150,7 @@ class MagnumApi:
 
     def _ask(self, verb: str, path: str, **more: Any) -> Json:
         answer = self._adapter.request(
-            path, verb.upper(), headers=dict(_VERSION), raise_exc=False, timeout=60, **more
+            path, verb.upper(), headers=dict(_VERSION), raise_exc=False, timeout=_TIMEOUT, **more
         )
         if answer.status_code >= 400:
             raise Refused(answer.status_code, answer.text[:2000])

@@ -11,6 +11,7 @@ from typing import Any
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting
 from sandbox import cloud
 from sandbox.cloud import seed
+from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.config import Paths
 from sandbox.cloud.ini import ini, write_private
 
@@ -25,7 +26,8 @@ def reconfigure(options: Mapping[str, Mapping[str, object]]) -> None:
     """
     text = "\n".join([_magnum_conf(), ini(options)])  # of an option that is there twice the last
     write_private(_magnum_conf_file(), text)
-    cloud.restart(setting.state(), "magnum")
+    for name in ("magnum", *Layout.of(setting.state()).names):
+        cloud.restart(setting.state(), name)
 
 
 def in_region(name: str) -> dict[str, dict[str, object]]:

@@ -16,6 +16,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.own_network import OwnNetwork
 
 _NETWORK = "late"
 _STOPPED, _IDLE = "management-api-stopped", "controllers-idle"
+_DEGRADED = "management-api-degraded"
 _GONE, _OTHER = "controllers-stopped", "wrong-management-cluster"
 #: Magnum's health poll comes once a minute.
 _HEALTH = 150.0
@@ -47,12 +48,27 @@ class Outage(Life):
     @step
     def stop(self) -> None:
         """In progress stays in progress; health becomes UNKNOWN; nothing is called gone."""
-        self._outage(None, 2)
+        self._outage(_STOPPED, None, 2)
 
     @step
     def hang(self) -> None:
         """The same when it takes connections and answers nothing: no thread waits for ever."""
-        self._outage("hang", 1)
+        self._outage(_STOPPED, "hang", 1)
+
+    @step
+    def fail(self) -> None:
+        """The same when it answers each request with an internal error."""
+        self._outage(_DEGRADED, None, 2)
+
+    @step
+    def slow(self) -> None:
+        """Each answer takes three seconds: all is carried out, and health stays what it was."""
+        self.fault(_DEGRADED, True, "slow")
+        self.customer.resize(1)
+        self.cluster.complete()
+        rows = self.resting.cluster.rows()
+        assert _is("HEALTHY")(rows), rows.cluster
+        self.fault(_DEGRADED, False)
 
     @step
     def idle(self) -> None:
@@ -136,7 +152,7 @@ class Outage(Life):
     @ending
     def delete(self) -> None:
         """Nothing of them is left."""
-        for fault in (_STOPPED, _IDLE, _OTHER):
+        for fault in (_STOPPED, _DEGRADED, _IDLE, _OTHER):
             self.fault(fault, False)
         provider.reconfigure({})
         both = (self.resting, self.customer)
@@ -146,9 +162,9 @@ class Outage(Life):
         for one in both:
             one.leave()
 
-    def _outage(self, how: str | None, count: int) -> None:
+    def _outage(self, fault: str, how: str | None, count: int) -> None:
         """Nobody answers for a while: what both clusters say, and that all goes on afterwards."""
-        self.fault(_STOPPED, True, how)
+        self.fault(fault, True, how)
         self.customer.resize(count)
 
         def honest(rows: Rows) -> bool:
@@ -169,7 +185,7 @@ class Outage(Life):
         self.cluster.says(
             "management: the management cluster cannot be reached; changes already applied continue"
         )
-        self.fault(_STOPPED, False)
+        self.fault(fault, False)
         assert management.answers(30), "the management API does not answer again"
         self.cluster.complete()
         self.resting.cluster.until(_is("HEALTHY"), "health", _HEALTH)
@@ -180,4 +196,4 @@ def _is(health: str) -> Callable[[Rows], bool]:
 
 
 class TestOutage(LifeCase, life=Outage):
-    """create, stop, hang, idle, network gone, go on, no webhooks, wrong one, delete."""
+    """create, stop, hang, fail, slow, idle, network gone, go on, no webhooks, wrong one, delete."""

@@ -16,7 +16,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, Lif
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Refused, Rows
 from magnum.tests.functional.k8s_capi_helm.storms.storm import LIMIT, mixed, Storm
 from sandbox import cloud
-from sandbox.cloud import conductors
+from sandbox.cloud import conductors, watched_conductor
 from sandbox.cloud.conductor_layout import Layout
 
 #: Twenty requests at once are to need two or three runs of Helm; on a machine that is busy
@@ -70,10 +70,12 @@ class Storms(Life):
             left = [name for name in self.cluster.intent.groups if name.startswith("mixed-")]
             self.storm.delete(left)
         self.cluster.complete(limit=LIMIT)
+        self._show_conductors()
         workers = conductors.answering(setting.state())
         self.say(f"{len(workers)} processes have answered")
         layout = Layout.of(setting.state())
-        assert len(workers) == layout.conductors * layout.workers, workers
+        first = layout.conductors if layout.runs_programs else 0
+        assert len(workers) == layout.conductors * layout.workers + first, workers
 
     @step
     def killed(self) -> None:
@@ -99,6 +101,17 @@ class Storms(Life):
         """Nothing is left of any of them."""
         self.customer.delete()
         self.customer.leave()
+
+    def _show_conductors(self) -> None:
+        """Threads of each process, how long eventlet's hub was blocked, if there is one."""
+        state = setting.state()
+        layout = Layout.of(state)
+        for name in layout.names:
+            self.say(f"{name}: threads of its processes: {conductors.threads(state, name)}")
+            if layout.runs_programs:
+                log = state.log(name).read_text(encoding="utf-8", errors="replace")
+                for line in watched_conductor.summary(log):
+                    self.say(f"{name}: {line}")
 
     def _kill(self, name: str, groups: set[str]) -> None:
         """Once the first few of the groups have a row."""
