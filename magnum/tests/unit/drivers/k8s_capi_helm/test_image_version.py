@@ -9,12 +9,12 @@ from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAME
 
 UNKNOWN = (
     "The image has no property 'kube_version', so its Kubernetes version is not known. Set it on "
-    "image 'ubuntu-kube', for example kube_version=v1.34.4, choose another image, or set the label "
+    "image 'ubuntu-kube', for example kube_version=v1.36.3, choose another image, or set the label "
     "kube_tag (for an upgrade, in the new template)."
 )
 INVALID = (
     "Property 'kube_version' of the image is not a full Kubernetes version. Image 'ubuntu-kube' "
-    "has '{}': set it to one like v1.34.4, or choose another image."
+    "has '{}': set it to one like v1.36.3, or choose another image."
 )
 DIFFERENT = (
     "Label 'kube_tag' and the image have different Kubernetes versions. The label is v1.34.5, and "
