@@ -25,6 +25,8 @@ WRITER = "k8s-capi-helm.magnum.openstack.org/writer"
 WRITES = "1"
 #: The formats that this version reads.
 READS = ("1",)
+#: In place of a version or format that nothing says.
+UNKNOWN = "unknown"
 _TEXT = re.compile(r"[0-9A-Za-z.+-]{1,32}", re.ASCII)
 
 
@@ -32,7 +34,7 @@ def _installed_version() -> str:
     try:
         return metadata.version("magnum-k8s-capi-helm")
     except metadata.PackageNotFoundError:
-        return "unknown"
+        return UNKNOWN
 
 
 #: Read once: the package may be replaced while this process runs.
@@ -45,21 +47,29 @@ def is_readable(lease: Json) -> bool:
 
 
 def require_readable(lease: Json) -> None:
-    """Refuse a Lease that a newer version of the driver has written in a newer format.
+    """Refuse a Lease in a format that this version does not know.
 
-    :raises errors.ManagementRefused: with that version; nothing was touched.
+    :raises errors.ManagementRefused: with the version that wrote it; nothing was touched.
     """
     if is_readable(lease):
         return
     name, notes = lease["metadata"].get("name", ""), _annotations(lease)
     writer, found = _text(notes.get(WRITER)), _text(notes.get(FORMAT))
-    raise errors.ManagementRefused(
-        f"The record of cluster operations, Lease '{name}', has a newer format, which this "
-        f"conductor cannot read. Version {writer} of the driver wrote it in format {found}; this "
-        f"is version {VERSION}. Nothing was changed. Ask the operator to run version {writer} or "
-        "newer on all hosts of magnum-conductor.",
-        f"Lease {lease['metadata'].get('namespace', '')}/{name}: format {found}",
-    )
+    if writer in (UNKNOWN, VERSION):
+        sentence = (
+            f"The record of cluster operations, Lease '{name}', has the format {found}, which no "
+            "other version is recorded to have written. Nothing was changed. Ask the operator to "
+            f"correct its annotation '{FORMAT}': version {VERSION} of the driver writes {WRITES}."
+        )
+    else:
+        sentence = (
+            f"The record of cluster operations, Lease '{name}', has a newer format, which this "
+            f"conductor cannot read. Version {writer} of the driver wrote it in format {found}; "
+            f"this is version {VERSION}. Nothing was changed. Ask the operator to run version "
+            f"{writer} or newer on all hosts of magnum-conductor."
+        )
+    where = f"Lease {lease['metadata'].get('namespace', '')}/{name}: format {found}"
+    raise errors.ManagementRefused(sentence, where)
 
 
 def record_writer(lease: Json) -> None:
@@ -74,4 +84,4 @@ def _annotations(lease: Json) -> Json:
 
 def _text(found: object) -> str:
     """A text of an annotation for people; whoever may write Leases may write anything."""
-    return found if isinstance(found, str) and _TEXT.fullmatch(found) else "unknown"
+    return found if isinstance(found, str) and _TEXT.fullmatch(found) else UNKNOWN

@@ -227,15 +227,30 @@ class TestOtherFormat(RollingCase):
             self.newer.add(*self.place, self.asked("a"))
             self.assertEqual(_REFUSAL, self.refusal(_take, self.older, self.place))
 
+    def stamp(self, written: str, writer: str) -> None:
+        """Annotations as an accident may leave them."""
+        lease = self.lease()
+        stamps = {record_format.FORMAT: written, record_format.WRITER: writer}
+        lease["metadata"]["annotations"].update(stamps)
+        self.kube.replace(names.LEASE, lease)
+
     def test_nothing_but_a_version_is_repeated_of_the_annotations(self) -> None:
-        for writer, said in (("1.5.0", "1.5.0"), ("<b>" * 30, "unknown"), ("", "unknown")):
-            lease = self.lease()
-            stamps = {record_format.FORMAT: f"9{writer}", record_format.WRITER: writer}
-            lease["metadata"]["annotations"].update(stamps)
-            self.kube.replace(names.LEASE, lease)
-            text = self.refusal(self.older.read, *self.place)
-            self.assertIn(f"run version {said} or newer", text)
-            self.assertNotIn("<", text)
+        self.stamp("91.5.0", "1.5.0")
+        self.assertIn("run version 1.5.0 or newer", self.refusal(self.older.read, *self.place))
+        self.stamp("<b>", "<b>" * 30)
+        self.assertNotIn("<", self.refusal(self.older.read, *self.place))
+
+    def test_a_format_by_accident_is_said_and_can_be_corrected(self) -> None:
+        """No version can be run that would read it, so that none is named."""
+        self.older.add(*self.place, release_lease.operation("b"))
+        for writer in (record_format.VERSION, "<b>" * 30, ""):
+            self.stamp("2", writer)
+            self.assertEqual(_ACCIDENT, self.refusal(self.older.read, *self.place))
+        lease = self.lease()
+        del lease["metadata"]["annotations"][record_format.FORMAT]
+        self.kube.replace(names.LEASE, lease)
+        self.older.finish(*self.place, ["b"])
+        self.assertEqual(record_format.WRITES, self.notes()[record_format.FORMAT])
 
 
 class TestDriver(DriverCase):
@@ -284,4 +299,9 @@ _REFUSAL = (
     "conductor cannot read. Version 2.0.0 of the driver wrote it in format 2; this is version "
     f"{record_format.VERSION}. Nothing was changed. Ask the operator to run version 2.0.0 or newer "
     "on all hosts of magnum-conductor."
+)
+_ACCIDENT = (
+    f"The record of cluster operations, Lease '{RELEASE}-magnum', has the format 2, which no other "
+    "version is recorded to have written. Nothing was changed. Ask the operator to correct its "
+    f"annotation '{record_format.FORMAT}': version {record_format.VERSION} of the driver writes 1."
 )
