@@ -1803,6 +1803,33 @@ _SITES = (
         Suite.CHARTS,
         ("test_repository.TestRepository",),
     ),
+    Mutant(
+        "nodes-from-watch",
+        "the second look at machines is the watch's first one",
+        f"{DRIVER}/reconcile/observe.py",
+        "frozenset({names.OPENSTACK_CLUSTER, names.HELM_RELEASE, names.MANIFESTS})",
+        "frozenset({names.MACHINE, names.HELM_RELEASE, names.MANIFESTS})",
+        Suite.UNIT,
+        ("test_completing_passes",),
+    ),
+    Mutant(
+        "release-of-others",
+        "a release is believed although another conductor has written the Lease meanwhile",
+        f"{DRIVER}/reconcile/evaluation_cache.py",
+        "if found.record.version != record.previous_version:",
+        "if False:",
+        Suite.UNIT,
+        ("test_completing_passes",),
+    ),
+    Mutant(
+        "release-for-ever",
+        "each write of a verdict keeps a release for longer",
+        f"{DRIVER}/reconcile/evaluation_cache.py",
+        "self._releases.put(release, current, found.until - self._clock())",
+        "self._releases.put(release, current, 300.0)",
+        Suite.UNIT,
+        ("test_completing_passes",),
+    ),
 )
 
 MUTANTS = (
