@@ -97,7 +97,8 @@ STAGES = {
         Stage("mypy", "mypy", 10),
         Stage("docs", "docs", 10),
         Stage("releasenotes", "releasenotes", 10),
-        Stage("packaging", "packaging", 25, counts=True),
+        Stage("packaging", "packaging", 15, counts=True),
+        Stage("recipes", "recipes", 25, counts=True),
         Stage("unit", "py3", 40, counts=True),
         *(Stage(f"magnum-{n}", f"magnum-{n}-core", 15, counts=True) for n in RELEASES),
         # The environments with which the sandbox runs other releases of Magnum.

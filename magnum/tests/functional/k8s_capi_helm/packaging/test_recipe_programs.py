@@ -53,7 +53,7 @@ def helm_archive(path: Path) -> str:
 class ProgramCase(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.place = workshop() / self.id().rpartition(".")[2]
+        self.place = workshop() / "-".join(self.id().split(".")[-2:])
         self.place.mkdir()
 
     def program(

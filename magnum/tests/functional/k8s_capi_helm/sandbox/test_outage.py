@@ -62,7 +62,7 @@ class Outage(Life):
 
     @step
     def slow(self) -> None:
-        """Each answer takes three seconds: all is carried out, and health stays what it was."""
+        """Each answer takes a second: all is carried out, and health stays what it was."""
         self.fault(_DEGRADED, True, "slow")
         self.customer.resize(1)
         self.cluster.complete()
