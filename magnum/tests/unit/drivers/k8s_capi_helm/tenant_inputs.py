@@ -99,7 +99,8 @@ def of_labels() -> Iterator[Word]:
     for label in labels.REGISTRY:
         beside = {**SCALED, **test_helm_values.COMPANIONS.get(label.name, {})}
         fields = test_helm_values.FIELDS.get(label.name, {})
-        texts = dict.fromkeys((label.example, *label.label_type.choices, *_EVIL, *HOSTILE))
+        usual = test_helm_values.sample(label)
+        texts = dict.fromkeys((usual, *label.label_type.choices, *_EVIL, *HOSTILE))
         for text in texts:
             values = _rendered({**beside, label.name: text}, fields)
             if values is not None:
@@ -111,7 +112,7 @@ def of_labels() -> Iterator[Word]:
 def tried() -> int:
     """How many texts :func:`of_labels` tries."""
     return sum(
-        len({label.example, *label.label_type.choices, *_EVIL, *HOSTILE})
+        len({test_helm_values.sample(label), *label.label_type.choices, *_EVIL, *HOSTILE})
         for label in labels.REGISTRY
     )
 
@@ -154,7 +155,7 @@ def together(cni: str) -> tuple[Json, Json, frozenset[str]]:
 
 
 def _example(name: str) -> str:
-    return labels.BY_NAME[name].example
+    return test_helm_values.sample(labels.BY_NAME[name])
 
 
 def _rendered(texts: dict[str, str], fields: Json) -> Json | None:
