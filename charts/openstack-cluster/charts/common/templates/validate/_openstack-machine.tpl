@@ -76,7 +76,7 @@ without the defaults).
 {{- end -}}
 {{- $nearest := or .values.machineImageId .values.machineImage | empty | ternary $cluster .values -}}
 {{- $version := include "openstack-cluster.machine.values.version" . -}}
-{{- if and (not $nearest.machineImageId) (regexMatch $template $nearest.machineImage) (ne $version (include "openstack-cluster.machine.values.version" (dict "root" .root "values" $cluster))) -}}
+{{- if and (not $nearest.machineImageId) (regexMatch $template ($nearest.machineImage | default "")) (ne $version (include "openstack-cluster.machine.values.version" (dict "root" .root "values" $cluster))) -}}
 {{- fail (printf "%s: machineImage %q is filled with the whole cluster's kubernetesVersion, which is %s, but the machines' is %s: use the image's full name." .where $nearest.machineImage ($cluster.kubernetesVersion | default "not set") $version) -}}
 {{- end -}}
 {{- end -}}
