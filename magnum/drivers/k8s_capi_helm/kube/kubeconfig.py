@@ -8,11 +8,13 @@ The order is: the configured file, ``$KUBECONFIG``, ``~/.kube/config``, the pod'
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+import contextlib
 import functools
 import hashlib
 import os
 import pathlib
 from typing import Any
+import weakref
 
 import kubernetes.client
 import kubernetes.config
@@ -83,15 +85,15 @@ def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.cl
     :raises errors.ManagementRefused: it holds nothing that can be used.
     """
     configuration = kubernetes.client.Configuration()
-    proxy_url = tls_context = None
+    proxy_url, memory_files = None, contextlib.ExitStack()
     try:
         if path is None:
             _load_pod(client_configuration=configuration)
         else:
             config = _read(path)
-            with tls.data_as_files(config):
-                _load_config(config, configuration, plugin_limit)
-                tls_context = tls.context(configuration)
+            memory_files = tls.data_as_files(config)
+            _load_config(config, configuration, plugin_limit)
+            tls.check(configuration)
             proxy_url = _proxy_url(config)
     except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise _unusable(path, f"{type(error).__name__}: {error}") from None
@@ -108,8 +110,7 @@ def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.cl
         api = kubernetes.client.ApiClient(configuration=configuration)
     except (urllib3.exceptions.HTTPError, ImportError, ValueError) as error:
         raise _unusable(path, f"proxy {proxy.url}: {type(error).__name__}: {error}") from None
-    if tls_context is not None:  # a pod's files are the kubelet's, which renews them
-        tls.use_context(api, tls_context)
+    weakref.finalize(api, memory_files.close)
     return api
 
 

@@ -223,7 +223,8 @@ class Transport:
         connect, read = timeout
         query = urllib.parse.urlencode(request.query, safe="/", quote_via=urllib.parse.quote)
         headers = {
-            **{"Accept": request.accept, "Content-Type": request.content_type},
+            "Accept": request.accept,
+            "Content-Type": request.content_type,
             **kubeconfig.token_header(api.configuration, self.kubeconfig_path),
         }
         try:

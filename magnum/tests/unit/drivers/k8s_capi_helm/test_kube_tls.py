@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime
+import http.server
 import ipaddress
 import os
 import pathlib
+import socket
+import ssl
+import threading
 from typing import Any
 
 from cryptography import x509
@@ -67,6 +72,43 @@ def parts(identity: pathlib.Path) -> dict[str, str]:
     return {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
 
 
+class TunnelHandler(http.server.BaseHTTPRequestHandler):
+    """What an HTTPS proxy does with CONNECT (https://www.rfc-editor.org/rfc/rfc9110#CONNECT)."""
+
+    def do_CONNECT(self) -> None:
+        host, _, port = self.path.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=5) as upstream:
+            self.send_response(200)
+            self.end_headers()
+            threading.Thread(
+                target=_pump, args=(upstream.recv, self.connection.sendall), daemon=True
+            ).start()
+            _pump(self.connection.recv, upstream.sendall)
+        self.close_connection = True
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Stay silent."""
+
+
+def _pump(receive: Any, send: Any) -> None:
+    with contextlib.suppress(OSError):  # an end has closed its connection
+        while content := receive(1 << 16):
+            send(content)
+
+
+def serve_tunnels(case: http_server.WireCase, identity: pathlib.Path) -> str:
+    """The URL of an HTTPS proxy on loopback that lives as long as a test."""
+    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), TunnelHandler)
+    proxy.daemon_threads = True
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(identity)
+    proxy.socket = context.wrap_socket(proxy.socket, server_side=True)
+    threading.Thread(target=proxy.serve_forever, args=(0.02,), daemon=True).start()
+    case.addCleanup(proxy.server_close)
+    case.addCleanup(proxy.shutdown)
+    return f"https://127.0.0.1:{proxy.server_address[1]}"
+
+
 class TestTrust(http_server.WireCase):
     """The kubeconfig's authority decides, and nothing else."""
 
@@ -79,10 +121,13 @@ class TestTrust(http_server.WireCase):
         )
         self.addCleanup(self.secure.close)
 
-    def client(self, trusted: pathlib.Path, user: dict[str, Any] | None = None) -> KubeClient:
+    def client(
+        self, trusted: pathlib.Path, user: dict[str, Any] | None = None, **cluster: str
+    ) -> KubeClient:
         http_server.write_kubeconfig(self.config, self.secure.url, user)
         config = yaml.safe_load(self.config.read_text())
         text = base64.b64encode(trusted.read_bytes()).decode()
+        config["clusters"][0]["cluster"].update(cluster)
         config["clusters"][0]["cluster"]["certificate-authority-data"] = text
         self.config.write_text(yaml.safe_dump(config))
         return KubeClient(str(self.config), connect_timeout=5, read_timeout=5, pause=0.001)
@@ -109,6 +154,14 @@ class TestTrust(http_server.WireCase):
         for _ in range(5):
             kube.get(names.LEASE, "n", "one")
         self.assertEqual((6, 1), (len(self.secure.seen), self.secure.connections))
+
+    def test_an_https_proxy_is_trusted_by_the_same_authority(self) -> None:
+        """As Go's net/http does it, and so Helm: of a Transport's TLS settings, for both."""
+        proxy = serve_tunnels(self, self.own)
+        kube = self.client(self.own, **{"proxy-url": proxy})
+        self.assertIsNone(kube.get(names.LEASE, "n", "one"))
+        foreign = self.client(self.own, **{"proxy-url": serve_tunnels(self, self.other)})
+        self.assertRaises(errors.ManagementUnreachable, foreign.get, names.LEASE, "n", "one")
 
     def serve_clients(self) -> None:
         """From now on the server asks for a certificate."""
