@@ -39,7 +39,7 @@ class Layout:
                 f"add --transport {RABBIT}"
             )
         if self.driver and not self.magnum:
-            raise SandboxError(f"--driver {self.driver}: it goes with --magnum VERSION")
+            raise SandboxError(f"--driver {self.driver}: add --magnum VERSION")
         for option in ("conductors", "workers"):
             value = getattr(self, option)
             if value < 1:

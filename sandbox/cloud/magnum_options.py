@@ -12,7 +12,7 @@ from sandbox.state import State
 _CHART = ROOT / "charts" / "openstack-cluster"
 #: Requests that Magnum's own API program answers at once: it forks a process for each.
 API_PROCESSES = 4
-#: From this release of Cluster API on, the chart needs not be told which one there is.
+#: From this release of Cluster API on, the chart needs no apiVersions.clusterApi.
 CHART_DEFAULT = (1, 12)
 #: An older one does not see that a server was refused, and replaces its machine after this time; an
 #: operator who leaves it out waits for half an hour.
@@ -55,7 +55,7 @@ def overlays(state: State) -> dict[str, object]:
 
 
 def of_driver(layout: Layout) -> dict[str, object]:
-    """What another driver than this project's has to be told: a chart, as it brings none."""
+    """Options of another driver than this project's: the chart, as it bundles none."""
     if layout.driver != PREDECESSOR:
         return {}
     return {

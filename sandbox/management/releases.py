@@ -5,8 +5,8 @@ A new release is one line of a table below. ``python -m sandbox.management.relea
 the tables have and sandbox/go/crds/go.sum lacks; nothing that is not pinned is ever built.
 
 A sandbox has the releases that sandbox/go/clusterapi and sandbox/go/capo pin, built with all the
-versions in there, unless it is told otherwise. Every other release is built in its own module, with
-the versions that it pins itself.
+versions in there, unless --capi and --capo select others. Every other release is built in its own
+module, with the versions that it pins itself.
 """
 
 import dataclasses
@@ -135,7 +135,7 @@ class Providers:
             raise SandboxError(
                 f"--capi {self.capi.version} --capo {self.capo.version}: this OpenStack provider "
                 f"reads Clusters and Machines as {read}, and this Cluster API serves "
-                f"{', '.join(self.capi.core)} only; --capo {self.capo.version} goes with --capi "
+                f"{', '.join(self.capi.core)} only; --capo {self.capo.version} needs --capi "
                 f"{', '.join(able)}"
             )
 
@@ -156,7 +156,9 @@ class Providers:
         pairs = ((before.capi, self.capi), (before.capo, self.capo))
         reset = f"`python -m sandbox reset {self}` creates a new sandbox"
         if any(new.number < old.number for old, new in pairs):
-            raise SandboxError(f"{self} does not follow {before}: neither goes back; {reset}")
+            raise SandboxError(
+                f"{self} does not follow {before}: no downgrade is supported; {reset}"
+            )
         skipped = self.capi.minor[1] - before.capi.minor[1]
         if skipped > LONGEST_UPGRADE:
             raise SandboxError(

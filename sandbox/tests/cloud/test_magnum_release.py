@@ -59,7 +59,7 @@ class TestLayout(StateCase):
             Layout(magnum=OLD)
 
     def test_another_driver_needs_a_release_and_is_told_its_chart(self) -> None:
-        with self.assertRaisesRegex(SandboxError, "--driver x: it goes with --magnum VERSION"):
+        with self.assertRaisesRegex(SandboxError, "--driver x: add --magnum VERSION"):
             Layout(driver="x")
         other = layout(OLD, driver=magnum_release.PREDECESSOR)
         self.assertTrue(other.runs_programs)

@@ -55,7 +55,7 @@ class TestPairs(StateCase):
         with self.assertRaisesRegex(
             SandboxError,
             r"--capi 1\.10\.10 --capo 0\.14\.7: this OpenStack provider reads .* as v1beta2, and "
-            r"this Cluster API serves v1beta1 only; --capo 0\.14\.7 goes with --capi 1\.11\.3, ",
+            r"this Cluster API serves v1beta1 only; --capo 0\.14\.7 needs --capi 1\.11\.3, ",
         ):
             choose(self.sandbox(), "1.10.10", None)
 
@@ -83,7 +83,9 @@ class TestUpgrades(StateCase):
             (pair("1.12.5", "0.12.1"), pair("1.11.3", "0.12.1")),
             (pair("1.12.5", "0.14.7"), pair("1.13.6", "0.12.1")),
         ):
-            with self.assertRaisesRegex(SandboxError, f"neither goes back; .* reset {after}`"):
+            with self.assertRaisesRegex(
+                SandboxError, f"no downgrade is supported; .* reset {after}`"
+            ):
                 self.choose(before, after)
             self.assertEqual(before, Providers.of(self.box))
         self.built.assert_not_called()

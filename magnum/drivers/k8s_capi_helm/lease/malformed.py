@@ -56,6 +56,11 @@ def _check(record: ReleaseRecord) -> None:
         for number in (revisions.newest, revisions.last_applied, revisions.pending_install)
     ):
         raise TypeError("revisions")
+    for credential in record.retired_credentials:
+        if not all(isinstance(t, str) for t in (credential.id, credential.user, credential.name)):
+            raise TypeError("retired credential")
+    if not all(isinstance(deferred_change.id, str) for deferred_change in record.deferred):
+        raise TypeError("deferred change")
     for operation in record.operations:
         texts = (
             operation.id,

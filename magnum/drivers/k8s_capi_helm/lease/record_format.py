@@ -83,5 +83,5 @@ def _annotations(lease: Json) -> Json:
 
 
 def _text(found: object) -> str:
-    """A text of an annotation for people; whoever may write Leases may write anything."""
+    """An annotation that a sentence may quote: a client with access to Leases writes any text."""
     return found if isinstance(found, str) and _TEXT.fullmatch(found) else UNKNOWN

@@ -3,7 +3,7 @@
 
 What this version writes is compared with what it would have written of the Lease as it was: keys
 beside that are unknown here, and stay; a value that is the same here stays as the other version
-wrote it. What an entry says goes with the entry.
+wrote it. Unknown keys of an entry are deleted with the entry.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ class EvaluationCache:
         """Keep a release with the record that this process has just written, for no longer.
 
         Helm runs under the lock only, and who takes that writes the Lease. So a release is what it
-        was when this process read it if the Lease was written by nobody else in between.
+        was when this process read it if no other process has written the Lease in between.
 
         :returns: False where another one has written it, or nothing is kept.
         """

@@ -151,7 +151,7 @@ Keys that kubeadmConfigSpec of the control plane may not set: Cluster API drops 
 {{- end -}}
 
 {{/*
-A program with a proxy sends requests to the cluster's own addresses there too, unless it is told which they are.
+A program with a proxy sends requests to the cluster's own addresses there too, unless NO_PROXY lists them.
 Source: https://pkg.go.dev/golang.org/x/net/http/httpproxy#FromEnvironment
 Arguments: root, where (below clusterConfiguration), variables (list of name and value, or nothing).
 */}}

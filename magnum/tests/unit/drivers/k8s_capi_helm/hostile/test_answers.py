@@ -287,6 +287,14 @@ class TestLeases(hostile.HostileCase):
         for one in record.operations:
             self.assertIsInstance(one.verb, model.Verb)
 
+    def test_ids_that_are_no_texts(self) -> None:
+        """They tell entries apart, and a list cannot."""
+        for key in (codec.OPERATIONS, codec.RETIRED, codec.OWED):
+            [entry] = LEASE["metadata"]["annotations"][key]
+            notes = {key: json.dumps([{**entry, "id": ["a"]}])}
+            found = {**LEASE, "metadata": {**LEASE["metadata"], "annotations": notes}}
+            self.assertRaises(errors.ManagementRefused, codec.record, found)
+
     @hostile.given(
         st.sampled_from(
             (codec.OPERATIONS, codec.GROUP_LOOKS, codec.WRITTEN, codec.RETIRED, codec.OWED)
