@@ -93,7 +93,7 @@ def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.cl
             config = _read(path)
             memory_files = tls.data_as_files(config)
             _load_config(config, configuration, plugin_limit)
-            tls.check(configuration)
+            tls.check_files(configuration)
             proxy_url = _proxy_url(config)
     except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise _unusable(path, f"{type(error).__name__}: {error}") from None

@@ -61,7 +61,7 @@ def _memory_file(content: bytes, opened: contextlib.ExitStack) -> str:
     return f"/proc/self/fd/{file.fileno()}"
 
 
-def check(configuration: kubernetes.client.Configuration) -> None:
+def check_files(configuration: kubernetes.client.Configuration) -> None:
     """Read a configuration's files as each new connection does.
 
     :raises OSError: a file cannot be read, or is no certificate or key.
