@@ -29,7 +29,7 @@ from oslo_service import loopingcall
 
 from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.handlers import reconciliation, status_task
+from magnum.drivers.k8s_capi_helm.handlers import failed_clusters, reconciliation, status_task
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
@@ -195,7 +195,8 @@ def start(clients: Clients, settings: Settings) -> WatchTriggers | None:
             _made.clear()
             _made[watching] = WatchTriggers(functools.partial(sync, clients, settings), confirm)
         prompts = _made[watching]
-    watching.start(prompts.handle_event, [prompts.run] * _THREADS)
+    serve = [prompts.run] * _THREADS + failed_clusters.polls(failed_clusters.magnum_release())
+    watching.start(prompts.handle_event, serve)
     return prompts
 
 

@@ -1250,6 +1250,15 @@ _BOUNDS = (
         ("test_status_task_with_watches",),
     ),
     Mutant(
+        "failed-clusters-forgotten",
+        "Magnum 20 and 21 do not poll failed clusters, and neither does the driver",
+        f"{DRIVER}/handlers/failed_clusters.py",
+        "< _MAGNUM_POLLS else",
+        "< 0 else",
+        Suite.UNIT,
+        ("test_failed_clusters",),
+    ),
+    Mutant(
         "confirmed-at-once",
         "the second snapshot follows the first one at once",
         f"{DRIVER}/handlers/watch_trigger.py",

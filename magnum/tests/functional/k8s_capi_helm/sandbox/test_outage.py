@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 import re
 
-from magnum.tests.functional.k8s_capi_helm.sandbox import management, provider, setting
+from magnum.tests.functional.k8s_capi_helm.sandbox import management, provider
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 from magnum.tests.functional.k8s_capi_helm.sandbox.own_network import OwnNetwork
-from sandbox.cloud.conductor_layout import Layout
 
 _NETWORK = "late"
 _STOPPED, _IDLE = "management-api-stopped", "controllers-idle"
 _DEGRADED = "management-api-degraded"
 _GONE, _OTHER = "controllers-stopped", "wrong-management-cluster"
-#: The first release of Magnum whose health poll includes failed clusters.
-_ASKS_ABOUT_FAILED = 22
 #: Magnum's health poll comes once a minute.
 _HEALTH = 150.0
 _SINCE = re.compile(r"unreachable since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -106,14 +103,8 @@ class Outage(Life):
 
     @step
     def go_on(self) -> None:
-        """What was late comes good by itself; what has no network can be deleted.
-
-        Magnum 20 and 21 never ask about a cluster that has failed: there the request is repeated.
-        """
+        """What was late comes good by itself; what has no network can be deleted."""
         provider.reconfigure({})
-        release = Layout.of(setting.state()).release
-        if release and release.major < _ASKS_ABOUT_FAILED:
-            self.customer.resize(2)
         self.cluster.until(
             lambda rows: rows.status == "UPDATE_COMPLETE", "what was late", _HEALTH, fail=False
         )
