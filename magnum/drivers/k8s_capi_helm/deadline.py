@@ -12,6 +12,9 @@ import contextlib
 import contextvars
 import time
 
+#: Requests of one project that may wait for others at one place, in each process: an eighth of the
+#: threads that Magnum has for all requests (``executor_thread_pool_size`` of oslo.messaging is 64).
+MAX_WAITING_REQUESTS = 8
 _until: contextvars.ContextVar[float | None] = contextvars.ContextVar("until", default=None)
 
 
@@ -46,3 +49,8 @@ def is_expired() -> bool:
     """Whether there is a bound, and its moment has come."""
     end = _until.get()
     return end is not None and time.monotonic() >= end
+
+
+def is_set() -> bool:
+    """Whether there is a bound: the thread carries out a request, and Magnum has few of them."""
+    return _until.get() is not None

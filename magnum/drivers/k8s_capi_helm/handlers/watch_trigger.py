@@ -10,7 +10,9 @@ It may take the first of the two snapshots that an end asks for. Then Magnum's o
 second one between its periods, two seconds later, and not beside another one of this process.
 
 Nothing waits for a prompt: watches only leave a name, and the few threads that look make no pass
-where somebody else holds the lock. What they do not come to is seen by the next period.
+where somebody else holds the lock. Projects take turns with these threads, and none has all of
+them: the changes of one with five hundred clusters delay those of another by the end of one pass at
+most. What they do not come to is seen by the next period.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from magnum.drivers.k8s_capi_helm.handlers import failed_clusters, reconciliatio
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
+from magnum.drivers.k8s_capi_helm.model.fair_order import FairOrder
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.objects import cluster as cluster_object
 from magnum.service import periodic
@@ -48,8 +51,9 @@ _GATHER = 0.5
 _APART = 3.0
 #: Seconds from a snapshot that finds everything in place to the one that confirms it.
 _CONFIRM = 2.0
-#: Threads that look: one may run helm while another one refreshes.
-_THREADS = 2
+#: Threads that look: one may run helm while another one refreshes, and one is kept for a project
+#: whose clusters no other one looks at.
+_THREADS = 3
 _made: dict[informers.Informers, WatchTriggers] = {}
 
 
@@ -74,8 +78,11 @@ class WatchTriggers:
         self._lock = threading.Lock()
         self._visited: dict[str, float] = {}
         self._synced: dict[str, float] = {}
-        #: In the order in which they are looked at.
+        #: Within a project, in the order in which they are looked at.
         self._waiting: dict[str, None] = {}
+        #: Namespace, and so the project, of each release that events were about.
+        self._namespaces: dict[str, str] = {}
+        self._order = FairOrder()
         self._running: set[str] = set()
         #: When the second snapshot of a release is due, and which thread takes it.
         self._due: dict[str, float] = {}
@@ -96,6 +103,8 @@ class WatchTriggers:
             for times in (self._visited, self._synced):
                 for name in [name for name in times if now - times[name] > _IN_PROGRESS]:
                     del times[name]
+            for name in self._namespaces.keys() - self._visited.keys():
+                del self._namespaces[name]
             own_thread = threading.get_ident()
             is_free = self._confirming.get(release, own_thread) == own_thread
             self._visits[release] += 1
@@ -111,6 +120,8 @@ class WatchTriggers:
         with self._lock:
             watched = [release for release in _releases(obj) if release in self._visited]
             self._waiting.update(dict.fromkeys(watched))
+            namespace = str(conditions.metadata(obj).get("namespace"))
+            self._namespaces.update(dict.fromkeys(watched, namespace))
         if watched:
             self._something.set()
 
@@ -154,28 +165,43 @@ class WatchTriggers:
         """
         with self._lock:
             now = self._clock()
-            for release, due in self._due.items():
-                if due > now:
-                    continue
-                if release in self._running or self._visits[release]:
-                    # Whoever is at it may end it.
-                    self._due[release] = now + _CONFIRM
-                else:
-                    del self._due[release]
-                    self._running.add(release)
-                    self._confirming[release] = threading.get_ident()
-                    return release, True
-            for release in list(self._waiting):
-                if now - self._visited.get(release, -math.inf) > _IN_PROGRESS:
-                    del self._waiting[release]
-                elif release not in self._running and self._rested(release, now):
-                    del self._waiting[release]
-                    self._synced[release] = now
-                    self._running.add(release)
-                    return release, False
+            ready = self._ready(now)
             if not self._waiting:
                 self._something.clear()
-            return None
+            if not ready:
+                return None
+            namespace = self._order.first(ready)
+            self._order.take(namespace)
+            release, is_second = ready[namespace]
+            self._running.add(release)
+            if is_second:
+                del self._due[release]
+                self._confirming[release] = threading.get_ident()
+            else:
+                del self._waiting[release]
+                self._synced[release] = now
+            return release, is_second
+
+    def _ready(self, now: float) -> dict[str, tuple[str, bool]]:
+        """What :meth:`_next` may return, by namespace: second snapshots first."""
+        ready: dict[str, tuple[str, bool]] = {}
+        for release, due in self._due.items():
+            if due > now:
+                continue
+            if release in self._running or self._visits[release]:
+                # Whoever is at it may end it.
+                self._due[release] = now + _CONFIRM
+            else:
+                ready.setdefault(self._namespaces.get(release, ""), (release, True))
+        for release in list(self._waiting):
+            if now - self._visited.get(release, -math.inf) > _IN_PROGRESS:
+                del self._waiting[release]
+            elif release not in self._running and self._rested(release, now):
+                ready.setdefault(self._namespaces.get(release, ""), (release, False))
+        if len(self._running) >= _THREADS - 1:
+            for release in self._running:
+                ready.pop(self._namespaces.get(release, ""), None)
+        return ready
 
     def _rested(self, release: str, now: float) -> bool:
         return release not in self._synced or now - self._synced[release] >= _APART

@@ -2,10 +2,9 @@
 """Limit the Helm processes of one conductor process; projects take turns.
 
 A run takes a second or two of CPU and 100 MiB, and up to ``helm_timeout`` where the management
-cluster is slow. Projects take turns, as packets do in start-time fair queueing (P. Goyal, H. M.
-Vin, H. Cheng, SIGCOMM 1996): a turn is worth one, and who comes after a while without any begins
-where the others are. So a project with two hundred runs delays one of another project by no more
-than the end of one run.
+cluster is slow. A project with two hundred runs delays one of another project by no more than the
+end of one run. It does not hold the threads of Magnum's requests meanwhile either: only a few of
+its requests wait, and the others leave, because they are recorded.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ import contextlib
 import threading
 import time
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.model.fair_order import FairOrder
 
 # Seconds between two looks whether whoever waits still may.
 _POLL = 0.25
@@ -35,13 +35,14 @@ class FairQueue:
         self._changed = threading.Condition()
         self._running = 0
         self._waiting: dict[str, deque[object]] = {}
-        # The round in which each project has its next turn, where that is later than this one.
-        self._next: dict[str, int] = {}
-        self._round = 0
+        self._order = FairOrder()
 
     @contextlib.contextmanager
     def acquire(self, project: str, *, wait: float, stop: Callable[[], bool]) -> Iterator[None]:
         """Run helm inside of the ``with``.
+
+        Of a project's requests (:func:`deadline.is_set`) few wait: a request is recorded, and the
+        status task, which has a thread for each cluster, carries it out.
 
         :param wait: seconds at most until the turn comes.
         :param stop: asked all the while; once it says True, the turn is of no use any more.
@@ -58,6 +59,8 @@ class FairQueue:
     def _wait(self, project: str, wait: float, stop: Callable[[], bool]) -> None:
         token, end = object(), self._clock() + wait
         with self._changed:
+            if deadline.is_set() and self._is_full(project):
+                raise self._busy(project)
             self._waiting.setdefault(project, deque()).append(token)
             try:
                 while not self._is_next(project, token):
@@ -66,13 +69,7 @@ class FairQueue:
                         raise self._busy(project)
                     self._changed.wait(min(remaining, _POLL))
                 self._running += 1
-                self._round = self._turn_of(project)
-                later = {
-                    project_waiting: when
-                    for project_waiting, when in self._next.items()
-                    if when > self._round
-                }
-                self._next = {**later, project: self._round + 1}
+                self._order.take(project)
             finally:
                 queue = self._waiting[project]
                 queue.remove(token)
@@ -80,19 +77,21 @@ class FairQueue:
                     del self._waiting[project]
                 self._changed.notify_all()
 
+    def _is_full(self, project: str) -> bool:
+        """Whether enough of a project's requests wait; a chart to fetch ("") is on no record."""
+        waiting = len(self._waiting.get(project, ()))
+        return bool(project) and waiting >= deadline.MAX_WAITING_REQUESTS
+
     def _is_next(self, project: str, token: object) -> bool:
         if self._running >= self._most:
             return False
-        first = min(self._waiting, key=self._turn_of)
-        return project == first and self._waiting[project][0] is token
-
-    def _turn_of(self, project: str) -> int:
-        return max(self._round, self._next.get(project, 0))
+        is_first = project == self._order.first(self._waiting)
+        return is_first and self._waiting[project][0] is token
 
     def _busy(self, project: str) -> errors.Busy:
         waiting = sum(len(queue) for queue in self._waiting.values())
         return errors.Busy(
             "Changes of other clusters are applied first. This one is recorded and follows.",
             f"{self._running} concurrent Helm processes ([capi_helm] max_helm_runs is "
-            f"{self._most}), {waiting} waiting, {len(self._waiting[project])} of {project}",
+            f"{self._most}), {waiting} waiting, {len(self._waiting.get(project, ()))} of {project}",
         )

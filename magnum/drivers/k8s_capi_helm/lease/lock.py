@@ -25,6 +25,7 @@ from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.lease import codec, record_format
 from magnum.drivers.k8s_capi_helm.lease.holder import has_ended
 from magnum.drivers.k8s_capi_helm.lease.update import LeaseUpdates
+from magnum.drivers.k8s_capi_helm.lease.waiting_requests import WaitingRequests
 from magnum.drivers.k8s_capi_helm.model import Json, ReleaseRecord
 
 LOG = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class Lock:
         self._holder = holder
         self._pause = pause
         self._now = now
+        self._requests = WaitingRequests()
         self._guard = threading.Lock()
         # What each Lease looked like and since when it has looked so: kept from one attempt to the
         # next, for a single one may be shorter than a lease.
@@ -68,7 +70,9 @@ class Lock:
     def acquire(self, namespace: str, release: str, *, wait: float) -> Iterator[HeldLease]:
         """As :meth:`ReleaseLeases.acquire`."""
         holder = f"{self._holder}/{uuid.uuid4().hex[:8]}"
-        renewed, record = self._take_when_free(namespace, release, holder, wait)
+        with self._requests.enter(namespace) as may_wait:
+            wait = wait if may_wait else 0
+            renewed, record = self._take_when_free(namespace, release, holder, wait)
         held_lease = HeldLease(self, namespace, release, holder, renewed, record)
         held_lease.begin()
         try:

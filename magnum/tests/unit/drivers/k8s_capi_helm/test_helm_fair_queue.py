@@ -28,19 +28,24 @@ class Site:
     """Threads that want to run helm; runs end when the test says so.
 
     :ivar begun: the project of each run, in the order in which they have begun.
+    :ivar left: the project of each run that does not wait for its turn.
     """
 
     def __init__(self, most: int) -> None:
         self.turns = FairQueue(most)
         self.begun: list[str] = []
+        self.left: list[str] = []
         self.at_once = self.most_at_once = 0
         self._changed = threading.Condition()
         self._to_end = 0
         self._asked = 0
         self.threads: list[threading.Thread] = []
 
-    def ask(self, project: str) -> None:
-        """One more run of a project; returns when it has begun, or stands in its queue."""
+    def ask(self, project: str, *, is_request: bool = False) -> None:
+        """One more run of a project; returns when it has begun, stands in its queue, or has left.
+
+        :param is_request: whether it is for a request, and not for a status task.
+        """
         self._asked += 1
         asked = threading.Event()
 
@@ -49,10 +54,15 @@ class Site:
             return False
 
         def run() -> None:
-            with self.turns.acquire(project, wait=LONG, stop=stop):
-                self._go(project)
+            end = time.monotonic() + LONG if is_request else None
+            try:
+                with deadline.end_at(end), self.turns.acquire(project, wait=LONG, stop=stop):
+                    self._go(project)
+                    asked.set()
+                    self._last()
+            except errors.Busy:
+                self.left.append(project)
                 asked.set()
-                self._last()
 
         thread = threading.Thread(target=run, daemon=True)
         self.threads.append(thread)
@@ -146,6 +156,30 @@ class TestTurns(testtools.TestCase):
         for thread in threads:
             thread.join(LONG)
         self.assertEqual(list(range(10)), order)
+
+    def test_few_requests_of_a_project_wait_and_those_of_another_do(self) -> None:
+        site = self.site(1)
+        for _ in range(1 + deadline.MAX_WAITING_REQUESTS):
+            site.ask("many", is_request=True)
+        self.assertEqual([], site.left)
+        for _ in range(50):
+            site.ask("many", is_request=True)
+        self.assertEqual(["many"] * 50, site.left)
+        site.ask("one", is_request=True)
+        site.end_one()
+        self.assertEqual(["many", "one"], site.begun)
+        # There is one place less by now.
+        site.end_one()
+        site.ask("many", is_request=True)
+        self.assertEqual(50, len(site.left))
+
+    def test_status_tasks_wait_in_any_number_and_so_do_charts(self) -> None:
+        """A chart that is to be fetched is on no record, so nothing would carry it on."""
+        site = self.site(1)
+        for _ in range(30):
+            site.ask("many")
+            site.ask("", is_request=True)
+        self.assertEqual([], site.left)
 
     def test_who_cannot_wait_is_told_and_leaves_no_trace(self) -> None:
         turns = FairQueue(1)

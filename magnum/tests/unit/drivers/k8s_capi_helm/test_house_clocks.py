@@ -30,7 +30,7 @@ _DEADLINE = "a limit that conductors write down by their clocks: off by as much 
 ALLOWED = {
     "reconcile/controller_check.py:_ask_now_and_then": _PROCESS,
     "reconcile/controller_check.py:_note": _PROCESS,
-    "handlers/watch_trigger.py:_next": _PROCESS,
+    "handlers/watch_trigger.py:_ready": _PROCESS,
     "handlers/watch_trigger.py:_rested": _PROCESS,
     "handlers/watch_trigger.py:visit": _PROCESS,
     "reconcile/controller_check.py:note": "what a clock there is ahead of seconds of this one",

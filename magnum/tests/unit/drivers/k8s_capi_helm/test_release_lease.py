@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import deadline, errors, lease
 from magnum.drivers.k8s_capi_helm.kube.request import unreachable
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
@@ -190,3 +191,55 @@ class TestWithoutTheManagementCluster(release_lease.OperationsSuite, testtools.T
         with one.acquire(namespace, release_lease.RELEASE, wait=5) as hold:
             self.assertFalse(hold.is_lost())
         self.assertEqual(1, len(lost))
+
+
+class TestRequestsThatWait(release_lease.OperationsSuite, testtools.TestCase):
+    """Requests of one project that wait for locks, which others hold."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = FakeKube()
+        self.namespace = self.dead_holder()
+        self.another = self.dead_holder()
+        self.depth = self.deepest = 0
+        self.now = 0.0
+        self.leases = lease.ReleaseLeases(
+            self.kube,
+            holder="one",
+            lease_duration=release_lease.DURATION,
+            clock=lambda: self.now,
+            pause=self.pause,
+        )
+
+    def pause(self, seconds: float) -> None:
+        """While one waits, another thread has the next request of the same project."""
+        self.depth += 1
+        self.deepest = max(self.deepest, self.depth)
+        if self.depth < 20:
+            self.ask(self.namespace)
+        self.depth -= 1
+        self.now += seconds
+
+    def ask(self, namespace: str) -> None:
+        self.assertBusy(self.leases, namespace, wait=0.5)
+
+    def test_few_of_a_project_wait(self) -> None:
+        with deadline.end_at(time.monotonic() + 60):
+            self.ask(self.namespace)
+        self.assertEqual(deadline.MAX_WAITING_REQUESTS, self.deepest)
+
+    def test_those_of_another_project_wait_all_the_same(self) -> None:
+        with deadline.end_at(time.monotonic() + 60):
+            self.ask(self.another)
+        self.assertEqual(1 + deadline.MAX_WAITING_REQUESTS, self.deepest)
+
+    def test_status_tasks_wait_in_any_number(self) -> None:
+        self.ask(self.namespace)
+        self.assertEqual(20, self.deepest)
+
+    def test_who_has_waited_leaves_the_place(self) -> None:
+        for _ in range(2):
+            self.deepest = 0
+            with deadline.end_at(time.monotonic() + 60):
+                self.ask(self.namespace)
+            self.assertEqual(deadline.MAX_WAITING_REQUESTS, self.deepest)

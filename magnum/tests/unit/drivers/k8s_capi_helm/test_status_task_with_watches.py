@@ -68,9 +68,9 @@ class TestWatching(WatchingWorld):
         self.driver.get_monitor(self.context, self.cluster())
         self.assertEqual([], self.begun)
         self.status_task()
-        self.assertEqual(13, len(self.begun))
+        self.assertEqual(14, len(self.begun))
         self.health_task()
-        self.assertEqual(13, len(self.begun))
+        self.assertEqual(14, len(self.begun))
 
     def test_a_settled_cluster_is_not_read(self) -> None:
         self.settled()
