@@ -131,7 +131,7 @@ STAGES = {
         Stage("adoption", "adoption", 30, counts=True, binaries=True, sandbox=True, live=True),
         *(
             Stage(name, name, 60, binaries=True, sandbox=True, live=True)
-            for name in ("kills", "kills-20", "kills-22")
+            for name in ("kills", "kills-20", "kills-22", "kills-versions")
         ),
         Stage("sandbox-live", "sandbox-live", 30, counts=True, binaries=True, sandbox=True),
         Stage("functional", "functional", 120, counts=True, binaries=True, sandbox=True, live=True),

@@ -141,12 +141,14 @@ class ReferenceTest(unittest.TestCase):
 
     def test_its_own_test_values_give_an_equivalent_cluster(self) -> None:
         used = set()
-        for names in COMBINATIONS:
+        # An older release does not have all of these files.
+        combinations = [names for names in COMBINATIONS if all(map(self.has_values, names))]
+        for names in at_least_one(combinations):
             with self.subTest(values=names):
                 values: Values = {}
                 for name in names:
-                    file = self.chart / "tests" / f"values_{name}.yaml"
-                    values = changes.filled(yaml.safe_load(file.read_text()), values)
+                    text = self.values_file(name).read_text()
+                    values = changes.filled(yaml.safe_load(text), values)
                 theirs = cluster(rendering.render(self.chart, values))
                 for key in REFUSED:
                     values = without(values, key)
@@ -163,7 +165,15 @@ class ReferenceTest(unittest.TestCase):
                             used.add(pattern)
                             with self.subTest(found=name, path=path):
                                 self.assertTrue(pattern, (one.get(path), other.get(path)))
-        self.assertEqual(set(DIFFERENCES), used, "these are no differences any more")
+        if len(combinations) == len(COMBINATIONS):
+            self.assertEqual(set(DIFFERENCES), used, "these are no differences any more")
+
+    def values_file(self, name: str) -> Path:
+        """Where the reference has values for its own tests."""
+        return self.chart / "tests" / f"values_{name}.yaml"
+
+    def has_values(self, name: str) -> bool:
+        return self.values_file(name).exists()
 
     def test_what_it_takes_and_we_refuse(self) -> None:
         for key, why in REFUSED.items():

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import contextlib
 import itertools
 import multiprocessing
+from multiprocessing.context import BaseContext
 from pathlib import Path
 import random
 import sys
@@ -43,20 +44,25 @@ _SAID = 3000
 PASSED = {"RoleBinding", "ServiceAccount"}
 # A conductor is there in a moment if its modules have been imported before it is forked. The server
 # that forks cannot be one whose sockets are eventlet's.
-_FORKS = multiprocessing.get_context("spawn" if magnum_release.EVENTLET else "forkserver")
-if not magnum_release.EVENTLET:
-    _FORKS.set_forkserver_preload([f"{process.__package__}.conductor"])
+_SPAWNS, _FORKS = multiprocessing.get_context("spawn"), multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([f"{process.__package__}.conductor"])
 Work = Iterator[tuple[str, dict[str, Any]]]
 
 
 class Conductor:
-    """A process that is there to be killed."""
+    """A process that is there to be killed.
 
-    def __init__(self, place: Path) -> None:
-        self._requests, theirs = _FORKS.Pipe()
-        self._process = _FORKS.Process(
+    :param version: of the driver, a name of ``next_version``; "" for this one.
+    """
+
+    def __init__(self, place: Path, version: str = "") -> None:
+        # What is preloaded is this version of the driver.
+        is_own = magnum_release.EVENTLET or version
+        context: BaseContext = _SPAWNS if is_own else _FORKS
+        self._requests, theirs = context.Pipe()
+        self._process = context.Process(  # type: ignore[attr-defined]
             target=process.serve,
-            args=(str(place), str(place / project.CONFIGURATION), theirs),
+            args=(str(place), str(place / project.CONFIGURATION), version, theirs),
             daemon=True,
         )
         self._process.start()
@@ -99,9 +105,15 @@ class Conductor:
 
 
 class Site:
-    """A Magnum with a project of its own."""
+    """A Magnum with a project of its own.
 
-    def __init__(self, number: int, place: Path, tally: Tally, seed: str) -> None:
+    :param versions: of the driver; each conductor has the next one of them.
+    """
+
+    def __init__(
+        self, number: int, place: Path, tally: Tally, seed: str, versions: tuple[str, ...] = ("",)
+    ) -> None:
+        self.versions = itertools.cycle(versions)
         self.tally, self.place = tally, place
         self.lots = random.Random(f"{seed}-{number}")  # noqa: S311 - no secret
         self.prefix = f"kills-{uuid.uuid4().hex[:8]}"
@@ -113,7 +125,7 @@ class Site:
         project.configure(
             place, kubeconfig_file=kubeconfig(), namespace_prefix=self.prefix, watch_staleness="0"
         )
-        self.conductor = Conductor(place)
+        self.conductor = Conductor(place, next(self.versions))
         self.conductor.ask("make_database")
         for template in project.TEMPLATES:
             self.conductor.ask("template", **template)
@@ -176,7 +188,7 @@ class Site:
                 break
             self.story.append(f"killed after {seconds:.2f} s, in {killed}")
             self.tally.add(killed=killed)
-            self.conductor = Conductor(self.place)
+            self.conductor = Conductor(self.place, next(self.versions))
         began = time.monotonic()
         if self.conductor.work(self.rounds(request), PATIENCE, answered):
             raise AssertionError("it does not come to rest")

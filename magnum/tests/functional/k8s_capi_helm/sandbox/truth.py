@@ -26,6 +26,9 @@ _CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
 _GROUP = "capi.stackhpc.com/node-group"
 _REVISION = "machinedeployment.clusters.x-k8s.io/revision"
 _HANDLED = "addons.stackhpc.com/last-handled-configuration"
+_COMPONENT = "capi.stackhpc.com/component"
+#: Addons without which nodes or volumes cannot be used; others may still be on their way.
+_NEEDED = frozenset({"cni-calico", "cni-cilium", "cloud-config", "ccm-openstack", "csi-cinder"})
 _MASTERS = "default-master"
 _KINDS = (
     "Cluster",
@@ -255,5 +258,7 @@ def _addons(look: Look) -> Iterator[str]:
     for addon in addons:
         handled = json.loads(addon["metadata"].get("annotations", {}).get(_HANDLED, "{}"))
         phase = addon.get("status", {}).get("phase")
-        if phase != "Deployed" or handled.get("spec") != addon["spec"]:
+        is_through = phase == "Deployed" and handled.get("spec") == addon["spec"]
+        is_needed = addon["metadata"]["labels"][_COMPONENT] in _NEEDED
+        if phase == "Failed" or (is_needed and not is_through):
             yield f"addon {addon['metadata']['name']} is {phase}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A newer version of the room of the Lease, loaded beside this one in the same process.
+"""A newer version of the room of the Lease, loaded beside this one or instead of it.
 
 It is made of the source of this version: ``lease`` and ``model`` are loaded a second time under
 another name, with some lines replaced, as a later version might have them. Everything below them
@@ -66,10 +66,23 @@ OTHER_FORMAT = {
 }
 
 
+_CHANGES = {"more_keys": MORE_KEYS, "other_format": OTHER_FORMAT}
+
+
+def replace(name: str) -> None:
+    """Let the driver of this process be the newer version.
+
+    :raises RuntimeError: a room of it has been imported already.
+    """
+    if imported := [one for one in sys.modules if one.startswith(f"{_OWN}.")]:
+        raise RuntimeError(f"imported before its newer version is there: {imported}")
+    sys.meta_path.insert(0, _Finder(_OWN, _CHANGES[name]))
+
+
 @functools.cache
 def load(name: str) -> Any:
     """The package of a newer version: ``load("more_keys").lease`` is its room of the Lease."""
-    changes = {"more_keys": MORE_KEYS, "other_format": OTHER_FORMAT}[name]
+    changes = _CHANGES[name]
     package = types.ModuleType(f"{_OWN}_{name}")
     package.__path__ = []
     sys.modules[package.__name__] = package
@@ -93,6 +106,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         place = _ROOT.joinpath(*fullname.removeprefix(f"{self._package}.").split("."))
         is_room = place.is_dir()
         file = place / "__init__.py" if is_room else place.with_suffix(".py")
+        if self._package == _OWN and str(file.relative_to(_ROOT)) not in self._changes:
+            return None
         spec = importlib.machinery.ModuleSpec(fullname, self, origin=str(file), is_package=is_room)
         spec.has_location = True
         return spec
