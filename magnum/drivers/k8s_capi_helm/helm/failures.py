@@ -28,6 +28,8 @@ _CHART = re.compile(r"(?P<name>[^\s:]+):")
 _COMPLAINT = re.compile(r"\s*- (?P<at>at )?'?(?P<path>[^\s':]*)'?: (?P<words>.+)")
 _LOGIN = re.compile(r"://[^/@\s\"']*@")
 _OWN_CHARTS = frozenset({"openstack-cluster"})
+#: Subcommands that change a release.
+_CHANGES = frozenset({"install", "upgrade", "uninstall"})
 _UNUSABLE = (
     "Helm cannot be run on this Magnum conductor. Ask the operator to install Helm (3.17 or later, "
     "or 4.1.1 or later) where the conductor finds it."
@@ -56,10 +58,11 @@ def output(arguments: Sequence[str], result: process.ProcessResult) -> bytes:
             f"{run} was killed: its lock was lost. {words[-_DETAIL_LIMIT:]}",
         )
     if result.end is process.ProcessOutcome.TIMED_OUT or result.code < 0:
+        limit = "; [capi_helm] helm_timeout sets the limit" if arguments[0] in _CHANGES else ""
         raise errors.HelmInterrupted(
             "Applying the chart took too long or was interrupted. It will be retried; if this "
             "persists, ask the operator to check the management cluster.",
-            f"{run} {result.end.value}, exit status {result.code}: {words[-_DETAIL_LIMIT:]}",
+            f"{run} {result.end.value}, exit status {result.code}{limit}: {words[-_DETAIL_LIMIT:]}",
         )
     if result.code == 0:
         if words:

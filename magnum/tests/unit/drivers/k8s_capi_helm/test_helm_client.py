@@ -252,6 +252,12 @@ class TestWords(testtools.TestCase):
             b"out", failures.output([], ProcessResult(ProcessOutcome.EXITED, 0, b"out", b"w"))
         )
 
+    def test_a_change_that_took_too_long_names_the_option(self) -> None:
+        late = ProcessResult(ProcessOutcome.TIMED_OUT, -15, b"", b"")
+        for verb, is_named in (("upgrade", True), ("uninstall", True), ("pull", False)):
+            error = self.assertRaises(errors.HelmInterrupted, failures.output, [verb, "x"], late)
+            self.assertEqual(is_named, "[capi_helm] helm_timeout" in error.detail)
+
 
 class TestVersion(testtools.TestCase):
     """Which versions of Helm can be used."""
