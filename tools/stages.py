@@ -160,7 +160,7 @@ STAGES = {
             Stage(
                 f"functional-faults-{n}",
                 f"functional-faults-{n}",
-                45,
+                90,
                 counts=True,
                 binaries=True,
                 sandbox=True,
