@@ -73,7 +73,10 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises errors.InvalidConfiguration: options contradict each other.
         """
-        return reconciliation.of_periodic_task(self._clients_of(CONF), CONF)
+        periodic_clients = self._clients_of(CONF)
+        # The first pass of a process waits here, so its time begins after that.
+        watch_trigger.start(periodic_clients, CONF)
+        return reconciliation.of_periodic_task(periodic_clients, CONF)
 
     @property
     def provides(self) -> list[dict[str, str]]:
@@ -228,7 +231,6 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         def evaluate() -> Verdict | None:
             run = self._begin_periodic()
-            watch_trigger.start(run.clients, run.settings)
             return health_task.repair(run, context, cluster)
 
         return Monitor(context, cluster, evaluate)

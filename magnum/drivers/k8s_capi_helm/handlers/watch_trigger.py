@@ -208,7 +208,7 @@ class WatchTriggers:
 
 
 def start(clients: Clients, settings: Settings) -> WatchTriggers | None:
-    """Start the watches, once in a process; None where nothing is watched.
+    """Start the watches, once in a process, and wait for the first lists; None without watches.
 
     Only one process of a service is asked periodically. Its workers and magnum-api never come here;
     their verbs read what they need.
@@ -223,6 +223,7 @@ def start(clients: Clients, settings: Settings) -> WatchTriggers | None:
         prompts = _made[watching]
     serve = [prompts.run] * _THREADS + failed_clusters.polls(failed_clusters.magnum_release())
     watching.start(prompts.handle_event, serve)
+    watching.wait_for_lists()
     return prompts
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 import contextlib
-import dataclasses
 import json
 import pathlib
 import threading
@@ -75,13 +74,14 @@ class HelmClient:
         :raises errors.HelmRefused: its Secret is not readable.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        secrets = self._history.revisions(namespace, release)
-        secret = release_secret.newest_revision(secrets)
-        if secret is None:
-            return None
-        decoded = release_secret.decode(secret)
-        status = recovery.effective_status(secrets, decoded.status)
-        return dataclasses.replace(decoded, status=status, whole=recovery.last_complete(secrets))
+        return recovery.effective_release(self._history.revisions(namespace, release))
+
+    def deployed_releases(self, namespace: str) -> dict[str, LiveRelease]:
+        """Of all releases whose newest revision is deployed, what :meth:`live` says, by two lists.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        return self._history.deployed_releases(namespace)
 
     def deployed_release(self, namespace: str, release: str) -> LiveRelease | None:
         """The newest revision that was applied as a whole, without a helm process; None without.

@@ -7,13 +7,15 @@ their labels and annotations.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import cachetools
 
-from magnum.drivers.k8s_capi_helm.helm import release_secret
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm import recovery, release_secret
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
 
 #: Attempts to read the newest revision as it was in the list of all.
 _ATTEMPTS = 3
@@ -63,6 +65,31 @@ class ReleaseHistory:
             self._counts[namespace, release] = len(secrets)
         return secrets
 
+    def deployed_releases(self, namespace: str) -> dict[str, LiveRelease]:
+        """Releases of a namespace whose newest revision is deployed, by name, with two requests.
+
+        One that changes between the two lists, or that is not readable, is left out.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        listed: dict[str, list[Json]] = {}
+        for one in self._kube.list(
+            names.SECRET, namespace, release_secret.OWNER, metadata_only=True
+        ):
+            listed.setdefault(release_secret.release_label(one, "name"), []).append(one)
+        selector = {**release_secret.OWNER, **release_secret.DEPLOYED}
+        releases: dict[str, LiveRelease] = {}
+        for secret in self._kube.list(names.SECRET, namespace, selector):
+            release = release_secret.release_label(secret, "name")
+            newest = release_secret.newest_revision(listed.get(release, ()))
+            if newest is None or not _is_same(newest, secret):
+                continue
+            revisions = [*(one for one in listed[release] if one is not newest), secret]
+            with contextlib.suppress(errors.HelmRefused):
+                if live := recovery.effective_release(revisions):
+                    releases[release] = live
+        return releases
+
     def _newest_and_metadata(self, namespace: str, release: str) -> list[Json] | None:
         """All revisions; None if the newest one has changed since it was listed."""
         listed = self._metadata(namespace, release)
@@ -77,6 +104,12 @@ class ReleaseHistory:
     def _metadata(self, namespace: str, release: str) -> list[Json]:
         labels = release_secret.release_labels(release)
         return self._kube.list(names.SECRET, namespace, labels, metadata_only=True)
+
+
+def _is_same(listed: Json, secret: Json) -> bool:
+    """Whether both are the same revision at the same moment."""
+    is_named = listed["metadata"]["name"] == secret["metadata"]["name"]
+    return is_named and _version(listed) == _version(secret)
 
 
 def _version(secret: Json) -> str:

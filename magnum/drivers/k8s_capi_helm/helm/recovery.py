@@ -21,7 +21,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import failures, manifest_diff, release_secret
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
 from magnum.drivers.k8s_capi_helm.values import merge
 
 LOG = logging.getLogger(__name__)
@@ -125,6 +125,20 @@ def last_complete(secrets: Iterable[Json]) -> int:
         if release_secret.release_label(secret, "status") in release_secret.WHOLE
     )
     return max((release_secret.revision(secret) for secret in complete), default=0)
+
+
+def effective_release(secrets: Iterable[Json]) -> LiveRelease | None:
+    """What all revisions of a release say, the newest one with its data; None without any.
+
+    :raises errors.HelmRefused: it is not readable.
+    """
+    revisions = list(secrets)
+    newest = release_secret.newest_revision(revisions)
+    if newest is None:
+        return None
+    decoded = release_secret.decode(newest)
+    status = effective_status(revisions, decoded.status)
+    return dataclasses.replace(decoded, status=status, whole=last_complete(revisions))
 
 
 def repair_objects(

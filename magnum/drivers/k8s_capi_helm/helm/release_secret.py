@@ -28,6 +28,8 @@ from magnum.drivers.k8s_capi_helm.values import autoscaler
 PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 #: Statuses of revisions that were applied as a whole.
 WHOLE = ("deployed", "superseded")
+#: Label of every revision.
+OWNER = {"owner": "helm"}
 #: Label of a revision that was applied as a whole and that no later one has taken the place of.
 DEPLOYED = {"status": "deployed"}
 _GZIP = b"\x1f\x8b"
@@ -51,7 +53,7 @@ class _Loader(_READER):  # type: ignore[misc]
 
 def release_labels(release: str) -> dict[str, str]:
     """The labels by which Helm finds the revisions of a release."""
-    return {"owner": "helm", "name": release}
+    return {**OWNER, "name": release}
 
 
 def newest_revision(secrets: Iterable[Json]) -> Json | None:

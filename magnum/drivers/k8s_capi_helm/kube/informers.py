@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 import functools
 import math
+import random
 import threading
 import time
 from typing import Protocol
@@ -43,6 +44,9 @@ _LABELS = {names.LEASE: names.LABEL_UUID}
 _BEGIN_AGAIN = 30.0
 #: Seconds that an answer of the management cluster, or none, counts for all who ask.
 _ANSWER_HOLDS = 5.0
+#: The part of the time for the first lists in which they begin: conductors that start at once, and
+#: the kinds of each, do not all list at the same moment.
+_BEGIN_WITHIN = 1 / 6
 
 
 class ManagementCluster(Reader, ListWatcher, Protocol):
@@ -117,9 +121,13 @@ class CachedReader:
 
 
 def _after(
-    all_started: threading.Event, run: Callable[[threading.Event], None], stopped: threading.Event
+    all_started: threading.Event,
+    run: Callable[[threading.Event], None],
+    stopped: threading.Event,
+    delay: float,
 ) -> None:
     all_started.wait()
+    stopped.wait(delay)
     run(stopped)
 
 
@@ -137,6 +145,7 @@ class Informers:
         have died unseen; while it lives it is behind by a fraction of a second.
     :param covers: whether a namespace is one of this Magnum's.
     :param seconds: how long one watch lasts; None for a third of *staleness*.
+    :param first_lists: seconds at most that :meth:`wait_for_lists` waits.
     :param spawn: runs a function, under a name, beside everything else.
     """
 
@@ -148,6 +157,7 @@ class Informers:
         covers: Callable[[str], bool],
         kinds: tuple[names.Kind, ...] = WATCHED,
         seconds: int | None = None,
+        first_lists: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
         spawn: Callable[[str, Callable[[], None]], None] = _thread,
     ) -> None:
@@ -164,6 +174,8 @@ class Informers:
             for store in self._stores.values()
         )
         self._clock = clock
+        self._first_lists = first_lists
+        self._listed_by = 0.0
         self._asking = threading.Lock()
         self._asked: float | None = None
         self._answers = False
@@ -188,6 +200,7 @@ class Informers:
             if self._stopped is not None or self._clock() < self._not_before:
                 return
             self._stopped = stopped = threading.Event()
+            self._listed_by = self._clock() + self._first_lists
             self._told = on_change
             watches = zip(self._stores, self.watches, strict=True)
             runs: list[tuple[str, Callable[[threading.Event], None]]] = [
@@ -200,7 +213,9 @@ class Informers:
             all_started = threading.Event()
             try:
                 for name, run in runs:
-                    self._spawn(name, functools.partial(_after, all_started, run, stopped))
+                    longest = self._first_lists * _BEGIN_WITHIN
+                    delay = random.uniform(0, longest)  # noqa: S311
+                    self._spawn(name, functools.partial(_after, all_started, run, stopped, delay))
             except RuntimeError:
                 LOG.exception(
                     "No thread can be started for the watches; objects are read directly."
@@ -209,6 +224,15 @@ class Informers:
                 self._end()
             finally:
                 all_started.set()
+
+    def wait_for_lists(self) -> None:
+        """Wait until every kind is listed, or cannot be, for the first time since the start.
+
+        Magnum begins with a pass of each cluster. Without the lists each of them would read all of
+        its objects: as many requests as there are clusters, times the kinds.
+        """
+        for watch in self.watches:
+            watch.attempted.wait(max(0.0, self._listed_by - self._clock()))
 
     def _tell(self, obj: Json) -> None:
         if self._told is not None:

@@ -63,6 +63,7 @@ class Reflector:
     :param seconds: how long one watch lasts at most.
     :param on_change: called with every object of ours that was made, changed or deleted.
     :param jitter: a random number between two others, so that nothing happens in step.
+    :ivar attempted: set when the first round of :meth:`run` has ended, whether it failed or not.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Reflector:
         self._failures = 0
         self._trouble: type[errors.DriverError] | None = None
         self._woken = threading.Event()
+        self.attempted = threading.Event()
 
     def run(self, stop_event: threading.Event) -> None:
         """Rounds until *stop_event*, with a pause after each that fails."""
@@ -100,6 +102,7 @@ class Reflector:
                     "%s are listed again after an unexpected error", self._store.kind.plural
                 )
                 self._since, pause = "", _LONGEST_PAUSE
+            self.attempted.set()
             if pause and not stop_event.is_set():
                 self._woken.wait(pause)
                 self._woken.clear()

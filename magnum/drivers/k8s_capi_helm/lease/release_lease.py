@@ -104,6 +104,10 @@ class ReleaseLeases:
         lease = self._leases.read(namespace, release)
         return None if lease is None else codec.record(lease)
 
+    def records(self, namespace: str) -> Mapping[str, ReleaseRecord]:
+        """What :meth:`read` says of each release of a namespace; without those that it refuses."""
+        return self._leases.readable_records(namespace)
+
     def add(
         self, namespace: str, release: str, operation: Operation, *, alone: bool = False
     ) -> ReleaseRecord:
@@ -180,10 +184,7 @@ class ReleaseLeases:
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-
-        def change(lease: Json) -> None:
-            codec.set_fields(lease, fields)
-
+        change = functools.partial(codec.set_fields, fields=fields)
         return self._leases.change(namespace, release, change)
 
     def record_revisions(
@@ -208,9 +209,8 @@ class ReleaseLeases:
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        change = functools.partial(
-            codec.annotate, key=codec.OWED, value=codec.deferred_changes(new)
-        )
+        owed = codec.deferred_changes(new)
+        change = functools.partial(codec.annotate, key=codec.OWED, value=owed)
         return self._leases.change(namespace, release, change)
 
     def retire(self, namespace: str, release: str, credential: RetiredCredential) -> ReleaseRecord:

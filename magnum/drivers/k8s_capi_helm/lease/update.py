@@ -102,10 +102,25 @@ class LeaseUpdates:
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
+        for release, lease in self._listed(namespace):
+            yield release, codec.record(lease)
+
+    def readable_records(self, namespace: str) -> dict[str, ReleaseRecord]:
+        """The same without those that cannot be read.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        records: dict[str, ReleaseRecord] = {}
+        for release, lease in self._listed(namespace):
+            with contextlib.suppress(errors.DriverError):
+                records[release] = codec.record(lease)
+        return records
+
+    def _listed(self, namespace: str) -> Iterator[tuple[str, Json]]:
         for lease in self._kube.list(names.LEASE, namespace):
             release = (lease["metadata"].get("labels") or {}).get(names.LABEL_CLUSTER_NAME)
             if release:
-                yield release, codec.record(lease)
+                yield release, lease
 
     def change(
         self,

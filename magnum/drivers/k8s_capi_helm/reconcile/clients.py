@@ -39,6 +39,8 @@ BUNDLED = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
 _CERTIFICATE = re.compile(
     "-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL | re.ASCII
 )
+#: Seconds that the first passes of a process wait for the first lists of its watches.
+_FIRST_LISTS = 30.0
 #: By process: workers are forked while other threads may hold it.
 _locks: dict[int, threading.Lock] = {}
 _made: dict[int, Clients] = {}
@@ -68,6 +70,8 @@ class Clients:
     :ivar first_seen: since when this process has seen requests that no conductor carries on.
     :ivar verdict_locks: held, by uuid of the cluster, while its verdict is written; a forked
         process has its own, with clients of its own.
+    :ivar release_lists: held while all releases of a namespace are read: one conductor that starts
+        is one client of the management cluster, however many threads its passes have.
     :ivar cloud: OpenStack as the person, or the service user, of a context sees it.
     :ivar clock: the time of this host (aware, UTC).
     :ivar release_name: a name for the release of a new cluster, by the name of the cluster.
@@ -85,6 +89,7 @@ class Clients:
     finished_deletions: FinishedOnce = dataclasses.field(default_factory=FinishedOnce)
     first_seen: FirstSeen = dataclasses.field(default_factory=FirstSeen)
     verdict_locks: lockutils.Semaphores = dataclasses.field(default_factory=lockutils.Semaphores)
+    release_lists: threading.Lock = dataclasses.field(default_factory=threading.Lock)
     cloud: Callable[[Any], Cloud] = openstack
     clock: Callable[[], datetime.datetime] = clock.utc_now
     release_name: Callable[[str], str] = names.release
@@ -186,6 +191,7 @@ def _informers(kube: kube_client.KubeClient, options: Any) -> Informers | None:
         kube,
         staleness=options.watch_staleness,
         covers=lambda namespace: namespace.startswith(prefix),
+        first_lists=_FIRST_LISTS,
     )
 
 

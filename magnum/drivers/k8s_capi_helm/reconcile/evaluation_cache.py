@@ -207,6 +207,13 @@ class EvaluationCache:
             return None
         return found.record, LiveRelease(**json.loads(zlib.decompress(found.packed)))
 
+    def has_release(self, release: str, location: str, version: str) -> bool:
+        """Whether :meth:`release` has it for this version of a watched Lease."""
+        found = self._releases.get(release)
+        if found is None or found.location != location:
+            return False
+        return found.record.version == version
+
     def keep_release(
         self,
         release: str,

@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.model import LiveRelease, operation, ReleaseRe
 from magnum.drivers.k8s_capi_helm.reconcile import (
     evaluation_inputs,
     lost_nodegroup_request,
+    namespace_releases,
     reconciler,
     revisions,
 )
@@ -65,6 +66,7 @@ def read_release(
     namespace, release = magnum_reader.cluster_namespace(cluster, conf), cluster.stack_id
     try:
         if snapshot is None:
+            namespace_releases.cache_releases(clients, namespace, release, key)
             snapshot = evaluation_inputs.read_snapshot(clients, namespace, release, key)
         record, live = snapshot.record, snapshot.live
         if outdated := revisions.outdated(record, live):

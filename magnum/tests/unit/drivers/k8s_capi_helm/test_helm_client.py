@@ -7,6 +7,7 @@ import base64
 from collections.abc import Callable
 import pathlib
 import tempfile
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.helm import (
     versions,
 )
 from magnum.drivers.k8s_capi_helm.helm.process import ProcessOutcome, ProcessResult
-from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, names
 from magnum.drivers.k8s_capi_helm.status import issue
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeHelm, FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm as suites_helm
@@ -439,6 +440,49 @@ class TestHistory(testtools.TestCase):
         live = self.helm.live(*self.PLACE)
         assert live is not None
         self.assertEqual((10, recovery.HALF_DONE), (live.revision, live.status))
+
+    def other(self, release: str, number: int, status: str) -> dict[str, Any]:
+        """The Secret of another release of the namespace."""
+        found = suites_helm.secret(number, status, {"of": release}, release_name=release)
+        self.kube.put(names.SECRET, found)
+        return found
+
+    def test_all_deployed_ones_of_a_namespace_are_two_requests(self) -> None:
+        for number in (1, 2, 3):
+            self.other("second", number, "deployed" if number == 3 else "superseded")
+        self.other("upgrading", 1, "deployed")
+        self.other("upgrading", 2, "pending-upgrade")
+        self.other("late", 1, "deployed")
+        self.other("late", 2, "deployed")
+        found = self.helm.deployed_releases(suites_helm.NAMESPACE)
+        self.assertEqual([("list metadata", ""), ("list", "")], self.requests())
+        self.assertEqual({suites_helm.RELEASE, "second", "late"}, set(found))
+        for release, live in found.items():
+            self.assertEqual(self.helm.live(suites_helm.NAMESPACE, release), live)
+        self.assertEqual((3, 3, {"of": "second"}), self.said(found["second"]))
+        self.assertEqual(recovery.HALF_DONE, found["late"].status)
+
+    @staticmethod
+    def said(live: LiveRelease) -> tuple[int, int, Any]:
+        return live.revision, live.whole, live.values
+
+    def test_one_that_changes_between_both_lists_is_left_out(self) -> None:
+        self.other("second", 1, "deployed")
+        for status in ("deployed", "superseded"):
+
+            def change(verb: str, kind: names.Kind, name: str) -> None:
+                if (verb, kind) == ("list", names.SECRET):
+                    self.kube.before = None
+                    self.put(10, status)  # noqa: B023
+
+            self.kube.before = change
+            self.assertEqual({"second"}, set(self.helm.deployed_releases(suites_helm.NAMESPACE)))
+
+    def test_one_that_cannot_be_read_is_left_out(self) -> None:
+        broken = self.other("broken", 1, "deployed")
+        self.kube.put(names.SECRET, {**broken, "data": {"release": "AAAA"}})
+        found = self.helm.deployed_releases(suites_helm.NAMESPACE)
+        self.assertEqual({suites_helm.RELEASE}, set(found))
 
     def test_whether_there_is_a_release_needs_no_data(self) -> None:
         self.kube.restore()

@@ -19,6 +19,9 @@ from magnum.drivers.k8s_capi_helm.model import Json, names, Observed
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, fakes, test_snapshot
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import informers as suites_informers
 
+#: Seconds that nothing takes.
+LONG = 60.0
+
 
 class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
     """The promises, kept in memory, and those that need a clock."""
@@ -482,6 +485,67 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
         self.assertEqual([False, False], began)
         for _ in serve:
             self.assertTrue(running.acquire(timeout=20))
+
+    def starting(self) -> tuple[kube_informers.Informers, list[Callable[[], None]]]:
+        """Watches that may be waited for, and what their threads run."""
+        runs: list[Callable[[], None]] = []
+        watching = kube_informers.Informers(
+            self.kube,
+            staleness=60,
+            covers=lambda namespace: True,
+            kinds=self.kinds,
+            first_lists=LONG,
+            spawn=lambda name, run: runs.append(run),
+        )
+        watching.start()
+        return watching, runs
+
+    def test_passes_wait_for_the_first_list_of_each_kind(self) -> None:
+        watching, _ = self.starting()
+        waited = threading.Event()
+
+        def wait() -> None:
+            watching.wait_for_lists()
+            waited.set()
+
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        *others, last = watching.watches
+        for watch in others:
+            watch.attempted.set()
+        self.assertFalse(waited.wait(0.1))
+        last.attempted.set()
+        self.assertTrue(waited.wait(LONG))
+        thread.join()
+
+    def test_a_list_that_fails_is_not_waited_for(self) -> None:
+        watching, runs = self.starting()
+        stopped = threading.Event()
+
+        def refuse(verb: str, kind: names.Kind, name: str) -> None:
+            stopped.set()
+            raise errors.NotAllowed("It is not allowed.", "HTTP 403")
+
+        self.kube.before = refuse
+        for watch in watching.watches:
+            stopped.clear()
+            watch.run(stopped)
+        watching.wait_for_lists()
+        self.assertEqual(len(self.kinds), len(runs))
+
+    def test_nothing_is_waited_for_longer_than_its_time(self) -> None:
+        watching = kube_informers.Informers(
+            self.kube,
+            staleness=60,
+            covers=lambda namespace: True,
+            first_lists=5,
+            clock=lambda: self.now,
+            spawn=lambda name, run: None,
+        )
+        watching.start()
+        self.now += 5
+        watching.wait_for_lists()
+        self.assertFalse(any(watch.attempted.is_set() for watch in watching.watches))
 
     def test_a_thread_ends_when_it_is_told_to(self) -> None:
         runs = []

@@ -28,6 +28,7 @@ class FakeHelm:
     :ivar renders: the objects of a release with given values, for who wants to see them before.
     :ivar releases: the newest revision of each release.
     :ivar reads: how often a live release was read.
+    :ivar lists: how often all deployed releases of a namespace were.
     :ivar on_apply: called with each release that was applied; puts the chart's objects in place.
     :ivar on_uninstall: called with the namespace and the name of each release that was taken away.
     :ivar midway: called in the middle of each run, with the release as Helm keeps it then.
@@ -43,7 +44,7 @@ class FakeHelm:
         self.on_apply: Callable[[LiveRelease], None] | None = None
         self.on_uninstall: Callable[[str, str], None] | None = None
         self.midway: Callable[[LiveRelease], None] | None = None
-        self.reads = 0
+        self.reads = self.lists = 0
         self.releases: dict[tuple[str, str], LiveRelease] = {}
         #: Revisions of each release by number, as Helm keeps them in a Secret each.
         self.history: dict[tuple[str, str], dict[int, LiveRelease]] = {}
@@ -57,6 +58,16 @@ class FakeHelm:
         kept = {**self.history.get((namespace, release), {}), live.revision: live}
         whole = [number for number, one in kept.items() if one.status in release_secret.WHOLE]
         return dataclasses.replace(copy.deepcopy(live), whole=max(whole, default=0))
+
+    def deployed_releases(self, namespace: str) -> dict[str, LiveRelease]:
+        self.lists += 1
+        reads, found = self.reads, {}
+        for place, release in self.releases:
+            live = self.live(place, release) if place == namespace else None
+            if live is not None and live.status == "deployed":
+                found[release] = live
+        self.reads = reads
+        return found
 
     def deployed_release(self, namespace: str, release: str) -> LiveRelease | None:
         live = self.releases.get((namespace, release))

@@ -78,6 +78,7 @@ def secret(
     method: str | None = None,
     templates: Json | None = None,
     version: str = "1.0.0",
+    release_name: str = RELEASE,
 ) -> Json:
     """The Secret of a revision, as Helm writes it.
 
@@ -86,7 +87,7 @@ def secret(
     if annotations is None:
         annotations = {CHART_FAMILY_ANNOTATION: CHART_FAMILY}
     release = {
-        "name": RELEASE,
+        "name": release_name,
         "namespace": NAMESPACE,
         "version": revision,
         "info": {"status": status},
@@ -109,11 +110,11 @@ def secret(
     return {
         "type": "helm.sh/release.v1",
         "metadata": {
-            "name": f"sh.helm.release.v1.{RELEASE}.v{revision}",
+            "name": f"sh.helm.release.v1.{release_name}.v{revision}",
             "namespace": NAMESPACE,
             "labels": {
                 "owner": "helm",
-                "name": RELEASE,
+                "name": release_name,
                 "status": status,
                 "version": str(revision),
             },
