@@ -207,7 +207,7 @@ CHARTS = [
         "parent, which runs the periodic tasks, and each of its [conductor] workers. A Helm "
         "process takes one or two seconds of CPU time and about 100 MiB of memory. Further runs "
         "wait, and projects take turns; a run that cannot wait any longer is left to the periodic "
-        "task.",
+        "task. The last free one, of two or more, is only for a project that has none.",
     ),
 ]
 

@@ -2,14 +2,15 @@
 """Limit the Helm processes of one conductor process; projects take turns.
 
 A run takes a second or two of CPU and 100 MiB, and up to ``helm_timeout`` where the management
-cluster is slow. A project with two hundred runs delays one of another project by no more than the
-end of one run. It does not hold the threads of Magnum's requests meanwhile either: only a few of
-its requests wait, and the others leave, because they are recorded.
+cluster is slow. A project with two hundred runs does not delay one of another project: the last
+free run is for a project that has none, and where several projects have all of them, they take
+turns. It does not hold the threads of Magnum's requests either: only a few of its requests wait,
+and the others leave, because they are recorded.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 import contextlib
 import threading
@@ -33,7 +34,7 @@ class FairQueue:
         self._most = limit
         self._clock = clock
         self._changed = threading.Condition()
-        self._running = 0
+        self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[object]] = {}
         self._order = FairOrder()
 
@@ -53,7 +54,7 @@ class FairQueue:
             yield
         finally:
             with self._changed:
-                self._running -= 1
+                self._running[project] -= 1
                 self._changed.notify_all()
 
     def _wait(self, project: str, wait: float, stop: Callable[[], bool]) -> None:
@@ -68,7 +69,7 @@ class FairQueue:
                     if remaining <= 0 or stop():
                         raise self._busy(project)
                     self._changed.wait(min(remaining, _POLL))
-                self._running += 1
+                self._running[project] += 1
                 self._order.take(project)
             finally:
                 queue = self._waiting[project]
@@ -83,15 +84,20 @@ class FairQueue:
         return bool(project) and waiting >= deadline.MAX_WAITING_REQUESTS
 
     def _is_next(self, project: str, token: object) -> bool:
-        if self._running >= self._most:
-            return False
-        is_first = project == self._order.first(self._waiting)
+        ready = [name for name in self._waiting if self._may_run(name)]
+        is_first = bool(ready) and project == self._order.first(ready)
         return is_first and self._waiting[project][0] is token
+
+    def _may_run(self, project: str) -> bool:
+        """Whether a run is free for a project: the last one is for a project that has none."""
+        running = self._running.total()
+        limit = self._most if self._running[project] == 0 else max(1, self._most - 1)
+        return running < limit
 
     def _busy(self, project: str) -> errors.Busy:
         waiting = sum(len(queue) for queue in self._waiting.values())
         return errors.Busy(
             "Changes of other clusters are applied first. This one is recorded and follows.",
-            f"{self._running} concurrent Helm processes ([capi_helm] max_helm_runs is "
+            f"{self._running.total()} concurrent Helm processes ([capi_helm] max_helm_runs is "
             f"{self._most}), {waiting} waiting, {len(self._waiting.get(project, ()))} of {project}",
         )

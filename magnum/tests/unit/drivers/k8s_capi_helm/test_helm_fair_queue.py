@@ -27,18 +27,24 @@ LONG = 60.0
 class Site:
     """Threads that want to run helm; runs end when the test says so.
 
+    :ivar running: runs that go on, by project.
     :ivar begun: the project of each run, in the order in which they have begun.
+    :ivar chances: projects of which one might have begun, for each of these runs.
     :ivar left: the project of each run that does not wait for its turn.
     """
 
     def __init__(self, most: int) -> None:
         self.turns = FairQueue(most)
+        self.running: collections.Counter[str] = collections.Counter()
+        self._most = most
         self.begun: list[str] = []
+        self.chances: list[set[str]] = []
         self.left: list[str] = []
-        self.at_once = self.most_at_once = 0
+        self.most_at_once = 0
         self._changed = threading.Condition()
         self._to_end = 0
-        self._asked = 0
+        self._asked: list[str] = []
+        self._ended = 0
         self.threads: list[threading.Thread] = []
 
     def ask(self, project: str, *, is_request: bool = False) -> None:
@@ -46,7 +52,7 @@ class Site:
 
         :param is_request: whether it is for a request, and not for a status task.
         """
-        self._asked += 1
+        self._asked.append(project)
         asked = threading.Event()
 
         def stop() -> bool:
@@ -59,7 +65,7 @@ class Site:
                 with deadline.end_at(end), self.turns.acquire(project, wait=LONG, stop=stop):
                     self._go(project)
                     asked.set()
-                    self._last()
+                    self._last(project)
             except errors.Busy:
                 self.left.append(project)
                 asked.set()
@@ -70,12 +76,26 @@ class Site:
         assert asked.wait(LONG)
 
     def end_one(self) -> None:
-        """Let the oldest or any run end; returns when as many have begun as can."""
+        """Let any run end; returns when another one has begun, if one can."""
         with self._changed:
-            wanted = min(self._asked, len(self.begun) + 1)
+            before, ended = len(self.begun), self._ended
+
+            def is_over() -> bool:
+                return self._ended > ended and (len(self.begun) > before or not self.ready())
+
             self._to_end += 1
             self._changed.notify_all()
-            assert self._changed.wait_for(lambda: len(self.begun) >= wanted, LONG)
+            assert self._changed.wait_for(is_over, LONG)
+
+    def ready(self) -> set[str]:
+        """Projects that wait and may begin: the last of the runs is for one that has none."""
+        waiting = collections.Counter(self._asked) - collections.Counter(self.begun + self.left)
+        total, most = self.running.total(), self._most
+        return {
+            project
+            for project in waiting
+            if total < (most if not self.running[project] else max(1, most - 1))
+        }
 
     def end_all(self) -> None:
         with self._changed:
@@ -86,16 +106,19 @@ class Site:
 
     def _go(self, project: str) -> None:
         with self._changed:
+            self.chances.append(self.ready())
             self.begun.append(project)
-            self.at_once += 1
-            self.most_at_once = max(self.most_at_once, self.at_once)
+            self.running[project] += 1
+            self.most_at_once = max(self.most_at_once, self.running.total())
             self._changed.notify_all()
 
-    def _last(self) -> None:
+    def _last(self, project: str) -> None:
         with self._changed:
             assert self._changed.wait_for(lambda: self._to_end > 0, LONG)
             self._to_end -= 1
-            self.at_once -= 1
+            self._ended += 1
+            self.running[project] -= 1
+            self._changed.notify_all()
 
 
 class TestTurns(testtools.TestCase):
@@ -108,21 +131,37 @@ class TestTurns(testtools.TestCase):
         site = self.site(3)
         for _ in range(12):
             site.ask("a")
-        self.assertEqual(3, len(site.begun))
+        self.assertEqual(["a"] * 2, site.begun)
+        for project in "bc":
+            site.ask(project)
+        self.assertEqual(["a"] * 2 + ["b"], site.begun)
         site.end_all()
-        self.assertEqual((12, 3), (len(site.begun), site.most_at_once))
+        self.assertEqual((14, 3), (len(site.begun), site.most_at_once))
 
-    def test_a_project_with_two_hundred_runs_delays_another_by_the_end_of_one(self) -> None:
-        for most in (1, 4):
+    def test_a_project_with_two_hundred_runs_does_not_delay_another(self) -> None:
+        site = self.site(4)
+        for _ in range(200):
+            site.ask("many")
+        self.assertEqual(["many"] * 3, site.begun)
+        site.ask("one")
+        self.assertEqual("one", site.begun[-1])
+        site.end_all()
+        self.assertEqual(201, len(site.begun))
+
+    def test_where_all_are_taken_another_waits_for_the_end_of_one(self) -> None:
+        for most, others in ((1, 0), (4, 1)):
             site = self.site(most)
             for _ in range(200):
                 site.ask("many")
+            for _ in range(others):
+                site.ask("other")
             site.ask("one")
             before = len(site.begun)
+            self.assertEqual(most, before)
             site.end_one()
             self.assertEqual("one", site.begun[before])
             site.end_all()
-            self.assertEqual(201, len(site.begun))
+            self.assertEqual(201 + others, len(site.begun))
 
     def test_projects_take_turns(self) -> None:
         site = self.site(1)
@@ -221,16 +260,14 @@ class TestTurns(testtools.TestCase):
         site = self.site(most)
         for project in asked:
             site.ask(project)
-        waiting = collections.Counter(asked) - collections.Counter(site.begun)
-        while waiting:
-            before = len(site.begun)
-            had = collections.Counter(site.begun)
+        while len(site.begun) < len(asked):
             site.end_one()
-            went = site.begun[before]
+        had: collections.Counter[str] = collections.Counter()
+        for project, chances in zip(site.begun, site.chances, strict=True):
             # Those who waited and had fewer runs than the one that went had one going on.
-            least = min(had[project] for project in waiting)
-            self.assertLessEqual(had[went], least + most)
-            waiting -= collections.Counter([went])
+            self.assertLessEqual(had[project], min(had[one] for one in chances) + most)
+            self.assertIn(project, chances)
+            had[project] += 1
         site.end_all()
         self.assertEqual(sorted(asked), sorted(site.begun))
         self.assertLessEqual(site.most_at_once, most)
