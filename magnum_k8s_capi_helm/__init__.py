@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+import sys
 from typing import Any
+import warnings
 
 #: Where the driver of this very distribution is.
 DIRECTORY = Path(__file__).resolve().parent.parent / "magnum" / "drivers"
@@ -27,7 +29,11 @@ def list_opts() -> Any:
 
 def _join() -> None:
     """Let Magnum find the driver. Without Magnum only the check of the installation is of use."""
-    with contextlib.suppress(ModuleNotFoundError):
+    with contextlib.suppress(ModuleNotFoundError), warnings.catch_warnings():
+        if not sys.warnoptions:
+            # Libraries of Magnum warn of themselves. A service has loaded them before; what
+            # programs of this package print is read by people and by monitoring.
+            warnings.simplefilter("ignore")
         import magnum.drivers
 
         path = magnum.drivers.__path__

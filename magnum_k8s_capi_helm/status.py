@@ -48,10 +48,7 @@ def main(argv: list[str] | None = None) -> int:
 
         import magnum.conf
     except ImportError as error:
-        here = Path(__file__).resolve().parent
-        sys.stderr.write(
-            _NO_MAGNUM.format(python=sys.executable, error=error, here=here, name=DISTRIBUTION)
-        )
+        sys.stderr.write(missing_magnum(error))
         return FAILURE
     conf = magnum.conf.CONF
     checks = _commands(upgradecheck, conf)
@@ -63,6 +60,12 @@ def main(argv: list[str] | None = None) -> int:
     except cfg.Error as error:
         sys.stderr.write(f"The configuration cannot be read: {error}\n")
         return FAILURE
+
+
+def missing_magnum(error: ImportError) -> str:
+    """What a program prints that does not find Magnum."""
+    here = Path(__file__).resolve().parent
+    return _NO_MAGNUM.format(python=sys.executable, error=error, here=here, name=DISTRIBUTION)
 
 
 def _commands(upgradecheck: Any, conf: Any) -> Any:

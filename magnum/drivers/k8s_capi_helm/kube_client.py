@@ -81,7 +81,7 @@ class KubeClient:
         try:
             return self._kinds.exchange("GET", kind, namespace, name, verb="read")
         except errors.NotAllowed:
-            if self._is_namespace_missing(kind, namespace):
+            if self._kinds.is_namespace_missing(kind, namespace):
                 return None
             raise
 
@@ -120,23 +120,16 @@ class KubeClient:
         try:
             return read(kind, namespace, selector)
         except errors.NotAllowed:
-            if self._is_namespace_missing(kind, namespace):
+            if self._kinds.is_namespace_missing(kind, namespace):
                 return []
             raise
 
-    def _is_namespace_missing(self, kind: names.Kind, namespace: str | None) -> bool:
-        """Whether there is no such namespace.
+    def clock_difference(self) -> int | None:
+        """Seconds that this host's clock is ahead of the server's; None before an answer had one.
 
-        The driver's role is bound in each, so that without one the server does not tell that there
-        is nothing, but that it may not be read.
+        A moment ago: clocks are compared once a minute.
         """
-        if namespace is None or not kind.namespaced:
-            return False
-        try:
-            obj = self._kinds.exchange("GET", names.NAMESPACE, None, namespace, verb="read")
-        except errors.ManagementRefused:
-            return False
-        return obj is None
+        return self._wire.clock_check.difference
 
     def identity(self) -> str:
         """A text that is another one when the kubeconfig says something else; no request.

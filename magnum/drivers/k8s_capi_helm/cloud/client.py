@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
 
 from openstack import exceptions as sdk_exceptions
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud import capabilities, images, networks, quotas
+from magnum.drivers.k8s_capi_helm.cloud import (
+    capabilities,
+    images,
+    networks,
+    quotas,
+    service_check,
+)
 from magnum.drivers.k8s_capi_helm.cloud import compute as cloud_compute
 from magnum.drivers.k8s_capi_helm.cloud import facts as cloud_facts
 from magnum.drivers.k8s_capi_helm.cloud.app_credentials import credential_names, is_valid
@@ -197,6 +203,10 @@ class Cloud:
         """
         with translate_errors("Keystone", "its catalogue"):
             return self._services.region()
+
+    def service_errors(self) -> Iterator[tuple[str, errors.DriverError | None]]:
+        """What keeps each service that clusters need from an answer, None where it gives one."""
+        return service_check.service_errors(self._services)
 
     # Application credentials ----------------------------------------------------------------------
     def create_credential(

@@ -33,6 +33,8 @@ class ClockCheck:
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._next = float("-inf")
+        #: Seconds that this host was ahead at the last comparison; None before the first.
+        self.difference: int | None = None
 
     def compare(self, timestamp: str | None) -> None:
         """Compare this host's time with that of an answer, if it is time to.
@@ -47,6 +49,7 @@ class ClockCheck:
             difference = round((now - server_time).total_seconds())
         except (TypeError, ValueError):
             return  # a proxy's own, or without a time zone
+        self.difference = difference
         self._next = seconds + (_INTERVAL if abs(difference) <= LIMIT else _REPEAT)
         if abs(difference) > LIMIT:
             LOG.warning(

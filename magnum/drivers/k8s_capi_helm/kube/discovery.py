@@ -83,6 +83,20 @@ class Discovery:
         reply = self._wire.send(request)
         return [] if reply.code == 404 else list(reply.json(request).get("resources", []))
 
+    def is_namespace_missing(self, kind: names.Kind, namespace: str | None) -> bool:
+        """Whether there is no such namespace, where objects of this kind would be in one.
+
+        The driver's role is bound in each, so that without one the server does not tell that there
+        is nothing, but that it may not be read.
+        """
+        if namespace is None or not kind.namespaced:
+            return False
+        try:
+            obj = self.exchange("GET", names.NAMESPACE, None, namespace, verb="read")
+        except errors.ManagementRefused:
+            return False
+        return obj is None
+
     def exchange(
         self,
         method: str,

@@ -98,7 +98,7 @@ class Transport:
         self._timeout = (connect_timeout, read_timeout)
         self._pause = pause
         self._breaker = breaker
-        self._clock_check = ClockCheck()
+        self.clock_check = ClockCheck()
         self._lock = threading.Lock()
         self._api: kubernetes.client.ApiClient | None = None
         self._identity: tuple[int, str] | None = None
@@ -240,7 +240,7 @@ class Transport:
             )
         except urllib3.exceptions.SSLError as error:
             raise _Untrusted(clock.with_time(_line(error))) from None
-        self._clock_check.compare(response.headers.get("Date"))
+        self.clock_check.compare(response.headers.get("Date"))
         return response
 
     def _client(self) -> kubernetes.client.ApiClient:

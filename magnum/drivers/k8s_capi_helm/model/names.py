@@ -90,6 +90,15 @@ LEASE = Kind("coordination.k8s.io", "Lease", "leases", ("v1",))
 SELF_REVIEW = Kind(
     "authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", ("v1",), namespaced=False
 )
+ACCESS_REVIEW = Kind(
+    "authorization.k8s.io",
+    "SelfSubjectAccessReview",
+    "selfsubjectaccessreviews",
+    ("v1",),
+    namespaced=False,
+)
+#: What clusterctl has installed, with versions.
+PROVIDER = Kind("clusterctl.cluster.x-k8s.io", "Provider", "providers", ("v1alpha3",))
 ROLE_BINDING = Kind("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", ("v1",))
 
 #: Set by Cluster API on everything of a cluster.

@@ -1807,7 +1807,7 @@ _SITES = (
         "clocks-differ-unsaid",
         "clocks that differ are not in the log",
         f"{DRIVER}/kube/transport.py",
-        '        self._clock_check.compare(response.headers.get("Date"))\n',
+        '        self.clock_check.compare(response.headers.get("Date"))\n',
         "",
         Suite.UNIT,
         ("test_clock_check.TestRequests",),

@@ -85,6 +85,8 @@ class FakeCloud:
             name: network_id(name) for name in ("other", "dual", "san", "storage", "backup")
         }
         self.faults: dict[str, str] = {}
+        #: Why a service gives no answer, by its name.
+        self.service_problems: dict[str, Exception] = {}
         self.failed_balancers: set[tuple[str, str]] = set()
         #: What the driver makes in the project, by the real port over proxies in memory.
         self.openstack = FakeOpenStack()
@@ -230,6 +232,10 @@ class FakeCloud:
 
     def auth_url(self, interface: str) -> str:
         return "http://keystone/v3"
+
+    def service_errors(self) -> Any:
+        for service, error in self._port().service_errors():
+            yield service, self.service_problems.get(service, error)
 
     # Credentials and faults -----------------------------------------------------------------------
     def region(self) -> str | None:

@@ -53,6 +53,10 @@ class FakeKube:
         self._log: list[tuple[int, str, _Key, Json]] = []
         self._oldest = 0
         self.place = "here"
+        #: Whether the driver's user may do what an access review asks for.
+        self.allows: Callable[[Json], bool] = lambda asked: True
+        #: Seconds that the driver's clock is ahead.
+        self.ahead: int | None = 0
         self.hand_out: Callable[[Any], Any] = copy.deepcopy
         self._lock = threading.RLock()
 
@@ -92,6 +96,9 @@ class FakeKube:
         with self._call("create", kind, namespace, name):
             if kind.name == "SelfSubjectReview":
                 return {**manifest, "status": {"userInfo": {"username": self.user}}}
+            if kind.name == "SelfSubjectAccessReview":
+                asked = manifest["spec"]["resourceAttributes"]
+                return {**manifest, "status": {"allowed": self.allows(asked)}}
             self._need_namespace(kind, namespace, name)
             key = _key(kind, namespace, name)
             if key in self._objects:
@@ -154,6 +161,9 @@ class FakeKube:
 
     def identity(self) -> str:
         return self.place
+
+    def clock_difference(self) -> int | None:
+        return self.ahead
 
     def snapshot(
         self, kind: names.Kind, keep: Callable[[Json], Any], label: str = ""

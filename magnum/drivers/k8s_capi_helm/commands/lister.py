@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command that prints rows, and its exit status."""
+
+from __future__ import annotations
+
+import abc
+import argparse
+from collections.abc import Iterable, Sequence
+import enum
+import logging
+from typing import Any, cast, Protocol
+
+from cliff import lister
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+
+
+class ExitStatus(enum.IntEnum):
+    """What a monitoring system is told: the four statuses of monitoring plug-ins.
+
+    https://www.monitoring-plugins.org/doc/guidelines.html, "Plugin Return Codes".
+    """
+
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+    #: The command could not find out, or was called wrongly.
+    UNKNOWN = 3
+
+
+#: Rows with their columns, and what the command's exit status is.
+Rows = tuple[Sequence[str], Iterable[Sequence[Any]], ExitStatus]
+
+
+class Program(Protocol):
+    """What a command needs of the program; ``app.OperatorApp`` has it."""
+
+    LOG: logging.Logger
+    options: argparse.Namespace
+    installation_checks: Sequence[InstallationCheck]
+
+    def begin(self) -> Reconciliation: ...
+
+
+class OperatorLister(lister.Lister, metaclass=abc.ABCMeta):
+    """A command of the operator: it asks, and prints rows."""
+
+    _exit_status = ExitStatus.OK
+
+    @property
+    def program(self) -> Program:
+        """The program that runs this command."""
+        return cast("Program", self.app)
+
+    @abc.abstractmethod
+    def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:
+        """What is printed.
+
+        :param run: with Magnum's service user, as in a periodic task.
+        :raises errors.DriverError: it cannot be found out.
+        """
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """The columns and the rows, for cliff."""
+        columns, rows, self._exit_status = self.rows(self.program.begin(), parsed_args)
+        return columns, rows
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Print the rows; the exit status says what they are about."""
+        try:
+            super().run(parsed_args)
+        except BrokenPipeError:
+            raise
+        except errors.DriverError as error:
+            self.program.LOG.error("%s", operator_text(error))
+            return ExitStatus.UNKNOWN
+        except Exception as error:
+            # A database that is away, or a fault of the program: neither is a result.
+            if self.program.options.debug:
+                raise
+            self.program.LOG.error("%s: %s", type(error).__name__, str(error).partition("\n")[0])
+            return ExitStatus.UNKNOWN
+        return self._exit_status
+
+
+def operator_text(error: errors.DriverError) -> str:
+    """An error in one line for the operator: what the tenant reads, and the detail of the log."""
+    detail = " ".join(error.detail.split())
+    return f"{error} ({detail})" if detail else str(error)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When the identity for the management cluster expires: its client certificate, its token."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+import json
+import pathlib
+
+from cryptography import x509
+
+from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Validity:
+    """From when until when a part of an identity is valid (aware).
+
+    :ivar subject: which part, for people.
+    :ivar start: None where it does not say.
+    """
+
+    subject: str
+    start: datetime.datetime | None
+    end: datetime.datetime
+
+
+def validities(path: str | None) -> list[Validity]:
+    """How long each part of an identity is valid, of those that say so.
+
+    A certificate does always; a token if it is a JSON Web Token with ``exp``, as those of
+    Kubernetes' service accounts are (https://www.rfc-editor.org/rfc/rfc7519#section-4.1.4).
+
+    :param path: as of :func:`kubeconfig.find_kubeconfig`.
+    :raises errors.ManagementRefused: the kubeconfig cannot be used.
+    """
+    api = kubeconfig.load(path)
+    found = []
+    if api.configuration.cert_file:
+        content = pathlib.Path(api.configuration.cert_file).read_bytes()
+        chain = x509.load_pem_x509_certificates(content)
+        first = min(chain, key=lambda one: one.not_valid_after_utc)
+        found.append(
+            Validity("client certificate", first.not_valid_before_utc, first.not_valid_after_utc)
+        )
+    header = kubeconfig.token_header(api.configuration, path).get("authorization", "")
+    token = _token_validity(header.removeprefix("Bearer "))
+    return [*found, *([token] if token else [])]
+
+
+def _token_validity(token: str) -> Validity | None:
+    """What the middle part of a token says; None where it is no such token."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        start = claims.get("iat")
+        return Validity("token", _instant(start) if start else None, _instant(claims["exp"]))
+    except (AttributeError, ValueError, KeyError, TypeError, OverflowError, OSError):
+        return None
+
+
+def _instant(seconds: float) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)

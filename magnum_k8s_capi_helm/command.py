@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The console script ``k8s-capi-helm``: it loads Magnum's configuration and runs the command."""
+
+from __future__ import annotations
+
+from importlib import metadata
+import sys
+from typing import Any
+import warnings
+
+from magnum_k8s_capi_helm import status
+
+#: Exit status of a command that cannot say anything: that of monitoring plug-ins.
+UNKNOWN = 3
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    if not sys.warnoptions:
+        # Libraries of Magnum warn of themselves, on the output that monitoring reads.
+        warnings.simplefilter("ignore")
+    try:
+        from magnum.drivers.k8s_capi_helm.commands.app import OperatorApp
+    except ImportError as error:
+        sys.stderr.write(status.missing_magnum(error))
+        return UNKNOWN
+    version = metadata.version(status.DISTRIBUTION)
+    app = OperatorApp(begin, status.CHECKS, version=version)
+    return app.run(sys.argv[1:] if argv is None else argv)
+
+
+def begin(options: Any) -> Any:
+    """Load Magnum's configuration, as magnum-conductor does, and begin as its service user.
+
+    :param options: with ``config_file`` and ``config_dir``, lists of paths or None.
+    :raises errors.InvalidConfiguration: a file cannot be read.
+    """
+    from oslo_config import cfg
+
+    import magnum.conf
+    from magnum.drivers.k8s_capi_helm import conf, errors
+    from magnum.drivers.k8s_capi_helm.handlers import reconciliation
+    from magnum.drivers.k8s_capi_helm.reconcile import clients
+
+    arguments = [f"--config-file={path}" for path in options.config_file or ()]
+    arguments += [f"--config-dir={path}" for path in options.config_dir or ()]
+    try:
+        magnum.conf.CONF(arguments, project="magnum")
+    except cfg.ConfigFileParseError as error:  # its text has the line, perhaps a password
+        raise _unreadable(errors, str(error.config_file)) from None
+    except cfg.Error as error:
+        raise _unreadable(errors, str(error)) from None
+    conf.register_opts(magnum.conf.CONF)
+    return reconciliation.of_periodic_task(clients.of_process(magnum.conf.CONF), magnum.conf.CONF)
+
+
+def _unreadable(errors: Any, detail: str) -> Exception:
+    sentence = "The configuration of Magnum cannot be read. Name its files with --config-file."
+    unreadable: Exception = errors.InvalidConfiguration(sentence, detail)
+    return unreadable
