@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 import logging
 from typing import Any, TextIO
 
@@ -12,11 +12,13 @@ from cliff import app, commandmanager
 
 from magnum.drivers.k8s_capi_helm.commands.check import Check
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
+from magnum.drivers.k8s_capi_helm.commands.list_clusters import ListClusters
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
+from magnum.drivers.k8s_capi_helm.commands.why import Why
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 NAME = "k8s-capi-helm"
-COMMANDS = {"check": Check}
+COMMANDS: Mapping[str, Any] = {"check": Check, "list": ListClusters, "why": Why}
 _DESCRIPTION = (
     "Shows what the Magnum driver k8s_capi_helm_v1 knows of its clusters and of what it needs. "
     "Run it as the user of magnum-conductor on a host of it. Exit status: 0 all is well, "

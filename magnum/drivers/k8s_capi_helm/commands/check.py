@@ -65,7 +65,7 @@ class Check(OperatorLister):
         check_names = arguments.checks or CHECKS
         if unknown := sorted(set(check_names) - set(CHECKS)):
             raise errors.InvalidRequest(
-                f"There is no check '{unknown[0]}'. Choose from: {', '.join(CHECKS)}."
+                f"There is no such check. '{unknown[0]}' is none of: {', '.join(CHECKS)}."
             )
         installation = self.program.installation_checks
         found = [

@@ -94,7 +94,7 @@ def check_controllers(run: Reconciliation) -> Iterator[CheckResult]:
         try:
             obj = run.clients.kube.get(names.LEASE, namespace, name)
         except errors.ManagementRefused as error:
-            yield error_result(error, "Apply the driver's rbac.yaml again.")
+            yield error_result(error, "Apply the driver's roles again (manifests/rbac.yaml).")
             continue
         yield _controller_result(run, lease, obj)
 
@@ -103,8 +103,8 @@ def _controller_result(run: Reconciliation, lease: str, obj: Json | None) -> Che
     known = controller_leases.controller_lease(lease, obj, None, 0)
     if known is None:
         return warning_result(
-            f"There is no Lease {lease}, or it was never renewed: nobody notices when that "
-            "controller stops. Name the Leases of this management cluster in [capi_helm] "
+            f"There is no Lease {lease}, or it was never renewed: a stop of that "
+            "controller is not detected. Name the Leases of this management cluster in [capi_helm] "
             "controller_leases."
         )
     limit = datetime.timedelta(seconds=run.settings.capi_helm.controller_silence)

@@ -18,7 +18,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 
 class ExitStatus(enum.IntEnum):
-    """What a monitoring system is told: the four statuses of monitoring plug-ins.
+    """What is reported to a monitoring system: the four statuses of monitoring plug-ins.
 
     https://www.monitoring-plugins.org/doc/guidelines.html, "Plugin Return Codes".
     """

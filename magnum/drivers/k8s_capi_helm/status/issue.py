@@ -58,6 +58,12 @@ class Issue:
         return shorten_reason(f"{self.cause.value if self.cause else 'waiting'}: {self.text}")
 
 
+def reason_class(text: str) -> str:
+    """The class in front of a reason; "" without one, as of what is only a matter of time."""
+    head = text.partition(":")[0]
+    return head if head in {cause.value for cause in Cause} else ""
+
+
 def shorten_reason(text: str, limit: int = REASON_LIMIT) -> str:
     """*text* as one line of at most *limit* characters, which ends with a whole word."""
     return column_limits.shorten(" ".join(conditions.words(text).split()), limit)

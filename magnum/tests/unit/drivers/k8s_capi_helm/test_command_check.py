@@ -101,7 +101,7 @@ class TestAll(CheckCase):
     def test_a_check_that_does_not_exist_is_no_fault(self) -> None:
         printed = self.command("check", "nothing")
         self.assertEqual((UNKNOWN, ""), (printed.status, printed.out))
-        self.assertIn("There is no check 'nothing'. Choose from: installation,", printed.error)
+        self.assertIn("There is no such check. 'nothing' is none of: installation,", printed.error)
 
     def test_a_management_cluster_that_is_away_is_one_fault(self) -> None:
         self.kube.unreachable = True

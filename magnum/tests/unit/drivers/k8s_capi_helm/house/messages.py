@@ -14,7 +14,7 @@ PAGE = CHECKOUT / "doc" / "source" / "user" / "status.rst"
 #: Where sentences are for operators alone (options), describe labels and fields in their tables, or
 #: stand in the page's other list.
 _ELSEWHERE = re.compile(
-    r"(status|conf)/.*|magnum_objects/fields\.py|kube/reflector\.py|labels/image_tags\.py"
+    r"(status|conf|commands)/.*|magnum_objects/fields\.py|kube/reflector\.py|labels/image_tags\.py"
     r"|labels/(addons|api_server|control_plane|kubernetes|network|nodes)\.py"
 )
 #: A full stop behind a word, a quote or what is filled in.

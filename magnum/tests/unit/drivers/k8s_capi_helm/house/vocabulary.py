@@ -41,27 +41,27 @@ HELM = frozenset(
 #: Nouns of programming, of networks and of Python.
 NOUNS = frozenset(
     """
-    access action address admin age algorithm alias answer argparse args argument attempt
+    access action address admin advice age algorithm alias answer argparse args argument attempt
     autoscaling availability backup base binding body bool bound budget buffer bundle byte ca
     cacert cache capability capacity case cert channel char choice cidr cipher class clause client
     clock code codec column command conf configuration conflict connection content context count
-    counter creation ctx cure data database day default definition deletion delta description
-    detail dictionary difference directory document domain duration encoding end entry environment
-    error evaluation example exception executable exit expansion expiry failure field file flag
-    form format function grace handler handshake hash head header healing help history host http
-    https id identity index inheritance inside instant int interval item jitter job json key
-    kwargs layer lb length limit line list lister location lock log lookup lower makefile mapping
-    maximum mean member membership message metal method minimum minute mode module moment
-    monitoring name nameserver networking number obj object operator option order outcome output
-    owner ownership page pair parser part password path pattern pause payload peer period
-    permission plan plugin pool position prefix problem process prog program proof protocol proxy
-    purpose query question queue range reader reconciliation record recovery ref reference refusal
-    removal request response result retention retries retry root rotation row rule run sans
-    scaling scope second sendall sentence sequence session setting settings shape side site size
-    sock socket source stack stage staleness start state step storage store stream string
-    subcommand subject suffix suite sum table target text thread time timeout timestamp title tls
-    token total transport trigger tuple type ui unit upper url usage use user utc uuid validity
-    value variable verb view word writer yaml zone
+    counter creation ctx cure data database day default definition deletion delta depth
+    description detail dictionary difference directory document domain duration encoding end entry
+    environment error evaluation example exception executable exit expansion expiry explanation
+    failure field file flag fleet form format formatter function grace handler handshake hash head
+    header healing help history host http https id identity index inheritance inside instant int
+    interval item jitter job json key kwargs layer lb length limit line list lister location lock
+    log lookup lower makefile mapping maximum mean member membership message metal method minimum
+    minute mode module moment monitoring name nameserver networking number obj object operator
+    option order outcome output owner ownership page pair parser part password path pattern pause
+    payload peer period permission plan plugin pool position prefix problem process prog program
+    proof protocol proxy purpose query question queue range reader reconciliation record recovery
+    ref reference refusal removal request response result retention retries retry root rotation
+    row rule run sans scaling scope second sendall sentence sequence session setting settings
+    shape side site size sock socket source stack stage staleness start state step storage store
+    stream string subcommand subject suffix suite sum table target text thread time timeout
+    timestamp title tls token total transport trigger tuple type ui unit upper url usage use user
+    utc uuid validity value variable verb view why word writer yaml zone
     """.split()
 )
 #: Verbs; their regular forms count as well.

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the tree of a cluster: Magnum's record, the Lease, the release, the objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+import dataclasses
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.model import (
+    conditions,
+    Json,
+    LiveRelease,
+    Missing,
+    names,
+    Observed,
+    present,
+    ReleaseRecord,
+    Verdict,
+)
+from magnum.drivers.k8s_capi_helm.status import addons, health, machines
+from magnum.drivers.k8s_capi_helm.status.issue import unwrap_message
+
+_NOT_BAD = frozenset({health.READY, "ok"})
+#: Keys of the health that are no parts.
+_NO_PARTS = frozenset({"labels", "notice"})
+_LONGEST_MESSAGE = 400
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the tree.
+
+    :ivar depth: below how many others.
+    """
+
+    depth: int
+    subject: str
+    state: str = ""
+    message: str = ""
+
+    @property
+    def columns(self) -> tuple[str, str, str]:
+        """The printed row, on one line."""
+        message = " ".join(self.message.split())
+        return f"{'  ' * self.depth}{self.subject}", self.state, message
+
+
+def bad_parts(verdict: Verdict) -> dict[str, str]:
+    """The parts of the health that are not as they should be."""
+    return {
+        part: text
+        for part, text in verdict.health_reason.items()
+        if text not in _NOT_BAD and part not in _NO_PARTS
+    }
+
+
+def database_rows(cluster: Any, verdict: Verdict | None = None) -> Iterator[Row]:
+    """Magnum's records of the cluster and of its nodegroups, and the current health."""
+    yield Row(0, f"Cluster {cluster.name} {cluster.uuid}", cluster.status or "", _reason(cluster))
+    for nodegroup in cluster.nodegroups:
+        yield Row(1, f"Nodegroup {nodegroup.name}", nodegroup.status or "", _reason(nodegroup))
+    for part, text in bad_parts(verdict).items() if verdict else ():
+        yield Row(1, f"Health {part}", "", text)
+
+
+def _reason(obj: Any) -> str:
+    return obj.status_reason or ""
+
+
+def record_rows(release: str, record: ReleaseRecord | None) -> Iterator[Row]:
+    """The Lease, and what is pending in it."""
+    if record is None:
+        return
+    holder = f"held by {record.holder}" if record.holder else "free"
+    yield Row(1, f"Lease {names.lease(release)}", holder)
+    for operation in record.operations:
+        until = f", until {operation.deadline:%Y-%m-%d %H:%M:%S}" if operation.deadline else ""
+        yield Row(
+            2,
+            f"Operation {operation.verb}",
+            "pending",
+            f"{' '.join(operation.groups)} since {operation.started_at:%Y-%m-%d %H:%M:%S}{until}",
+        )
+
+
+def release_rows(release: str, live: LiveRelease | None) -> Iterator[Row]:
+    """The newest revision of the Helm release."""
+    if live is None:
+        yield Row(1, f"Release {release}", "not found")
+        return
+    text = f"revision {live.revision}, chart {live.chart_name} {live.chart_version}"
+    yield Row(1, f"Release {release}", live.status, text)
+
+
+def observed_rows(observed: Observed) -> Iterator[Row]:
+    """The objects of Cluster API, each machine below its owner and each server below its machine.
+
+    Addons that are deployed are left out, and so are machines that are ready.
+    """
+    yield from _single_rows(1, "Cluster", observed.cluster)
+    yield from _single_rows(2, "OpenStackCluster", observed.infrastructure)
+    if observed.failed_balancer:
+        yield Row(3, f"Load balancer {observed.failed_balancer}", "ERROR")
+    yield from _single_rows(2, "KubeadmControlPlane", observed.control_plane)
+    all_machines = tuple(present(observed.machines))
+    yield from _machine_rows(machines.of_control_plane(all_machines), observed)
+    for deployment in sorted(present(observed.machine_deployments), key=conditions.name):
+        yield from _object_rows(2, deployment)
+        group = conditions.object_label(deployment, names.LABEL_NODE_GROUP) or ""
+        own = machines.of_nodegroup(all_machines, group, [deployment])
+        yield from _machine_rows(own, observed)
+    for part, objects in (
+        ("Machines", observed.machines),
+        ("MachineDeployments", observed.machine_deployments),
+        ("OpenStackServers", observed.servers),
+        ("Addons", observed.addons),
+    ):
+        if isinstance(objects, Missing):
+            yield Row(2, part, objects.value)
+    for addon in sorted(present(observed.addons), key=conditions.name):
+        if not addons.is_addon_deployed(addon):
+            phase = conditions.words(conditions.at_path(addon, "status", "phase"))
+            message = conditions.at_path(addon, "status", "failureMessage")
+            yield Row(2, _title(addon), phase or "no status", _shortened(message))
+    for event in present(observed.events):
+        involved = conditions.mapping(event.get("involvedObject"))
+        subject = f"Event {involved.get('kind')} {involved.get('name')}"
+        yield Row(
+            2, subject, conditions.words(event.get("reason")), _shortened(event.get("message"))
+        )
+
+
+def _single_rows(depth: int, kind: str, obj: Json | Missing) -> Iterator[Row]:
+    if isinstance(obj, Missing):
+        yield Row(depth, kind, obj.value)
+    else:
+        yield from _object_rows(depth, obj)
+
+
+def _machine_rows(own: Iterable[Json], observed: Observed) -> Iterator[Row]:
+    """Machines that are not ready, each with its server."""
+    servers = {conditions.name(server): server for server in present(observed.servers)}
+    for machine in sorted(own, key=conditions.name):
+        server = servers.get(machines.server_name(machine))
+        is_server_fine = server is not None and conditions.condition(server, "InstanceReady").good
+        if machines.is_ready(machine) and is_server_fine:
+            continue
+        yield from _object_rows(3, machine)
+        if server is None:
+            yield Row(4, "OpenStackServer", "not found")
+            continue
+        yield from _object_rows(4, server)
+        server_id = str(conditions.at_path(server, "status", "instanceID") or "")
+        if fault := observed.server_faults.get(server_id):
+            yield Row(5, f"Nova server {server_id}", "ERROR", _shortened(fault))
+
+
+def _object_rows(depth: int, obj: Json) -> Iterator[Row]:
+    """An object with its phase, and what its conditions say that is not good."""
+    phase = conditions.at_path(obj, "status", "phase")
+    state = conditions.words(phase) or conditions.words(
+        conditions.at_path(obj, "status", "instanceState")
+    )
+    if conditions.is_terminating(obj):
+        state = "Deleting"
+    bad = []
+    for item in conditions.items(obj):
+        condition_type = conditions.words(item.get("type"))
+        if condition_type not in conditions.GOOD:
+            continue
+        condition = conditions.condition(obj, condition_type)
+        if condition.bad:
+            bad.append(f"{condition_type}: {_shortened(condition.message or condition.reason)}")
+    yield Row(depth, _title(obj), state, "; ".join(bad))
+
+
+def _title(obj: Json) -> str:
+    return f"{obj.get('kind') or 'Object'} {conditions.name(obj)}"
+
+
+def _shortened(message: object) -> str:
+    """A message of another program in one line; of a whole HTTP answer only its sentence."""
+    return " ".join(unwrap_message(conditions.words(message)).split())[:_LONGEST_MESSAGE]
