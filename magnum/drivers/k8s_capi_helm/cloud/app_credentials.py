@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+import datetime
 from typing import Any
 
 from keystoneauth1 import exceptions as ka_exceptions
@@ -17,7 +18,7 @@ from magnum.drivers.k8s_capi_helm.cloud.services import (
     Services,
     translate_errors,
 )
-from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, conditions
 
 _TIMEOUT = 10.0
 
@@ -28,6 +29,26 @@ def credential_names(services: Services, user_id: str, project_id: str) -> Mappi
     :raises errors.CloudRefused: Keystone does not tell this person.
     :raises errors.CloudUnreachable: Keystone does not answer.
     """
+    credentials, subject = _credentials(services, user_id, project_id)
+    with translate_errors("Keystone", subject):
+        return {credential.id: str(credential.name or "") for credential in credentials}
+
+
+def credential_expiries(
+    services: Services, user_id: str, project_id: str
+) -> Mapping[str, datetime.datetime | None]:
+    """When a user's credentials for a project end (aware), None for never, by id.
+
+    :raises errors.DriverError: as of :func:`credential_names`.
+    """
+    credentials, subject = _credentials(services, user_id, project_id)
+    with translate_errors("Keystone", subject):
+        ends = ((credential.id, credential.expires_at) for credential in credentials)
+        return {credential_id: conditions.instant(end) for credential_id, end in ends}
+
+
+def _credentials(services: Services, user_id: str, project_id: str) -> tuple[list[Any], str]:
+    """A user's credentials for a project, and what was asked for, for people."""
     keystone, subject = services.keystone(), f"the application credentials of user '{user_id}'"
 
     def question() -> list[Any]:
@@ -42,8 +63,7 @@ def credential_names(services: Services, user_id: str, project_id: str) -> Mappi
     of_project = [
         credential for credential in credentials if credential.project_id in (None, project_id)
     ]
-    with translate_errors("Keystone", subject):
-        return {credential.id: str(credential.name or "") for credential in of_project}
+    return of_project, subject
 
 
 def is_valid(services: Services, credential: ApplicationCredential) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
+import datetime
 
 from openstack import exceptions as sdk_exceptions
 
@@ -19,7 +20,11 @@ from magnum.drivers.k8s_capi_helm.cloud import (
 )
 from magnum.drivers.k8s_capi_helm.cloud import compute as cloud_compute
 from magnum.drivers.k8s_capi_helm.cloud import facts as cloud_facts
-from magnum.drivers.k8s_capi_helm.cloud.app_credentials import credential_names, is_valid
+from magnum.drivers.k8s_capi_helm.cloud.app_credentials import (
+    credential_expiries,
+    credential_names,
+    is_valid,
+)
 from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import ClusterResources
 from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message as preflight_message
@@ -255,6 +260,15 @@ class Cloud:
         :raises errors.DriverError: Keystone does not tell this person, or does not answer.
         """
         return credential_names(self._services, user_id, project_id)
+
+    def credential_expiries(
+        self, user_id: str, project_id: str
+    ) -> Mapping[str, datetime.datetime | None]:
+        """When a user's application credentials in a project end, None for never, by id.
+
+        :raises errors.DriverError: Keystone does not tell this person, or does not answer.
+        """
+        return credential_expiries(self._services, user_id, project_id)
 
     def accepts(self, credential: ApplicationCredential) -> bool:
         """Whether Keystone lets an application credential in; who else asks makes no difference.

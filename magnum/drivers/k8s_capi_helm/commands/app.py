@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from cliff import app, commandmanager
 
 from magnum.drivers.k8s_capi_helm.commands.check import Check
+from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.list_clusters import ListClusters
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
@@ -18,7 +19,12 @@ from magnum.drivers.k8s_capi_helm.commands.why import Why
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 NAME = "k8s-capi-helm"
-COMMANDS: Mapping[str, Any] = {"check": Check, "list": ListClusters, "why": Why}
+COMMANDS: Mapping[str, Any] = {
+    "check": Check,
+    "credentials": Credentials,
+    "list": ListClusters,
+    "why": Why,
+}
 _DESCRIPTION = (
     "Shows what the Magnum driver k8s_capi_helm_v1 knows of its clusters and of what it needs. "
     "Run it as the user of magnum-conductor on a host of it. Exit status: 0 all is well, "

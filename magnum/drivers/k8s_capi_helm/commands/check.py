@@ -6,6 +6,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from oslo_db import exception as db_exception
+
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands import (
     check_cloud,
@@ -13,7 +15,11 @@ from magnum.drivers.k8s_capi_helm.commands import (
     check_identity,
     check_management_cluster,
 )
-from magnum.drivers.k8s_capi_helm.commands.check_result import CheckResult, error_result
+from magnum.drivers.k8s_capi_helm.commands.check_result import (
+    CheckResult,
+    error_result,
+    warning_result,
+)
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -111,3 +117,11 @@ def _results(name: str, check: RunCheck, run: Reconciliation) -> Iterator[tuple[
             yield name, result
     except errors.DriverError as error:
         yield name, error_result(error, _UNREACHABLE)
+    except db_exception.DBError:
+        yield (
+            name,
+            warning_result(
+                "Not checked completely, because Magnum's database cannot be read: see the check "
+                "'database'."
+            ),
+        )

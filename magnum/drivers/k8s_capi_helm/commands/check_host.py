@@ -78,11 +78,8 @@ def _chart(run: Reconciliation, texts: Mapping[str, str]) -> Chart:
 
 
 def _templates() -> list[objects.ClusterTemplate]:
-    """The templates of this driver; none where Magnum's database has its own row about it."""
-    try:
-        templates = objects.ClusterTemplate.list(_admin())
-    except db_exception.DBError:
-        return []
+    """The templates of this driver."""
+    templates = objects.ClusterTemplate.list(_admin())
     return [template for template in templates if template.driver == names.DRIVER]
 
 

@@ -20,7 +20,7 @@ from test_installation import (
     workshop,
 )
 
-SUCCESS, WARNING, FAILURE = 0, 1, 2
+SUCCESS, WARNING, FAILURE, UNKNOWN = 0, 1, 2, 3
 KUBECONFIG = """\
 current-context: a
 clusters: [{name: a, cluster: {server: "https://127.0.0.1:6443"}}]
@@ -39,26 +39,35 @@ class TestWithoutMagnum(unittest.TestCase):
         pip = ("-m", "pip", "-q", "--python", python, "install", "--no-index", "--no-deps")
         run(sys.executable, *pip, wheel())
         self.assertTrue((site / "magnum_k8s_capi_helm").is_dir())
+        for arguments, expected in (
+            (("-m", "magnum_k8s_capi_helm", "upgrade", "check"), FAILURE),
+            ((str(root / "bin" / "k8s-capi-helm"), "check"), UNKNOWN),
+        ):
+            self.check_missing_magnum(python, arguments, expected)
+
+    def check_missing_magnum(self, python: Path, arguments: tuple[str, ...], expected: int) -> None:
         done = subprocess.run(
-            [str(python), "-m", "magnum_k8s_capi_helm", "upgrade", "check"],
+            [str(python), *arguments],
             capture_output=True,
             check=False,
             text=True,
             timeout=60,
         )
-        self.assertEqual((FAILURE, ""), (done.returncode, done.stdout))
+        self.assertEqual((expected, ""), (done.returncode, done.stdout))
         self.assertIn(f"{python} does not find Magnum", done.stderr)
         self.assertIn('head -1 "$(command -v magnum-conductor)"', done.stderr)
         self.assertNotIn("Traceback", done.stderr)
 
 
-class TestStatus(unittest.TestCase):
+class TargetCase(unittest.TestCase):
+    """A Magnum with the driver, and a directory with a kubeconfig and a helm."""
+
     target: ClassVar[Target]
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.target = Target("status-target")
+        cls.target = Target(f"{cls.__name__}-target")
         cls.target.pip("install", "--no-index", wheel())
 
     def setUp(self) -> None:
@@ -78,6 +87,11 @@ class TestStatus(unittest.TestCase):
     def helm(self, version: str) -> None:
         self.write("helm", HELM.format(version=version), 0o755)
 
+    def conf(self, more: str = "") -> str:
+        return f"[capi_helm]\nkubeconfig_file = {self.kubeconfig}\n{more}"
+
+
+class TestStatus(TargetCase):
     def check(self, text: str = "", expected: int = FAILURE) -> dict[str, str]:
         """What is wrong with such a magnum.conf, by check."""
         conf = self.write("magnum.conf", text or self.conf())
@@ -93,9 +107,6 @@ class TestStatus(unittest.TestCase):
         self.assertEqual(expected, done.returncode, done.stdout + done.stderr)
         found = json.loads(done.stdout.splitlines()[-1])["checks"]
         return {one["check"]: one["details"] for one in found if one["result"]}
-
-    def conf(self, more: str = "") -> str:
-        return f"[capi_helm]\nkubeconfig_file = {self.kubeconfig}\n{more}"
 
     def test_nothing_is_wrong(self) -> None:
         self.assertEqual({}, self.check(expected=SUCCESS))
@@ -227,3 +238,41 @@ class TestStatus(unittest.TestCase):
         self.assertIn("cannot be loaded by ", found["Driver"])
         self.assertIn("No module named 'no_such_module'", found["Driver"])
         self.assertIn("Not checked", found["Options of the driver"])
+
+
+class TestCommand(TargetCase):
+    """The operator's command, as the console script of the installed wheel."""
+
+    def command(self, *arguments: str, expected: int) -> subprocess.CompletedProcess[str]:
+        program = self.target.root / "bin" / "k8s-capi-helm"
+        done = subprocess.run(
+            [str(program), *arguments],
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=120,
+            env={"PATH": str(self.place), "HOME": str(self.place)},
+        )
+        self.assertEqual(expected, done.returncode, done.stdout + done.stderr)
+        return done
+
+    def test_it_checks_this_host_with_magnums_configuration(self) -> None:
+        conf = str(self.write("magnum.conf", self.conf("helm_timeout = 1000\n")))
+        options = ("--config-file", conf, "check", "installation", "-f", "json")
+        done = self.command(*options, expected=FAILURE)
+        self.assertEqual("", done.stderr)
+        rows = json.loads(done.stdout)
+        self.assertEqual(["CRITICAL", "OK"], [row["Status"] for row in rows])
+        self.assertIn("helm_timeout is 1000", rows[0]["Finding"])
+
+    def test_a_configuration_that_cannot_be_read(self) -> None:
+        broken = self.write("broken.conf", "[database]\nconnection\n")
+        for path in (broken, self.place / "none.conf"):
+            done = self.command("--config-file", str(path), "check", expected=UNKNOWN)
+            self.assertIn("The configuration of Magnum cannot be read.", done.stderr)
+            self.assertIn(str(path), done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+
+    def test_its_version_is_that_of_the_wheel(self) -> None:
+        said = self.command("--version", expected=SUCCESS).stdout.strip()
+        self.assertIn(f"-{said.rpartition(' ')[2]}-", wheel().name)

@@ -130,7 +130,11 @@ class TestHost(CheckCase):
         engine = enginefacade.reader.get_engine()
         sqlalchemy.event.listen(engine, "before_cursor_execute", fail)
         self.addCleanup(sqlalchemy.event.remove, engine, "before_cursor_execute", fail)
-        _, [line] = self.check("database")
+        status, lines = self.check()
+        self.assertEqual((CRITICAL, 3), (status, len(lines)))
+        line = lines[0]
+        for other in lines[1:]:
+            self.assertIn("Not checked completely, because Magnum's database cannot be", other)
         self.assertIn("away. Check [database] connection", line)
         self.assertNotIn("SELECT", line)
 

@@ -94,6 +94,9 @@ class FakeCloud:
         self.between: Callable[[Any], Any] = lambda clients: clients
         #: Ids of credentials that Keystone accepts no more.
         self.dead: set[str] = set()
+        #: When credentials end, by id; and why Keystone does not tell.
+        self.ends: dict[str, Any] = {}
+        self.ends_refusal: Exception | None = None
         self.keypairs: tuple[str, ...] = ("mine",)
         self.limits: dict[QuotaKey, Quota] = {}
         #: Flavors that are not there.
@@ -257,7 +260,14 @@ class FakeCloud:
         mine = (one for one, user in self.credentials.items() if user == user_id)
         return {one: one.removeprefix("id-") for one in mine}
 
+    def credential_expiries(self, user_id: str, project_id: str) -> dict[str, Any]:
+        if self.ends_refusal:
+            raise self.ends_refusal
+        return {one: self.ends.get(one) for one in self.credential_names(user_id, project_id)}
+
     def accepts(self, credential: ApplicationCredential) -> bool:
+        if self.refusal:
+            raise self.refusal
         return credential.id in self.credentials and credential.id not in self.dead
 
     def is_balancer_failed(self, name: str, project_id: str) -> bool:
