@@ -23,7 +23,7 @@ AT_REST, PENDING, COMPLETING = "at rest, health", "pending, status", "completing
 #: controllers' Leases and a question whether anybody answers are a process's, for any number of
 #: clusters.
 CLUSTERS = "magnum-"
-_OF_PROCESS = "of the process: "
+OF_PROCESS = "of the process: "
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class Cost:
     @property
     def asked(self) -> float:
         """All requests but those that :attr:`of_process` counts."""
-        return sum(n for name, n in self.requests.items() if not name.startswith(_OF_PROCESS))
+        return sum(n for name, n in self.requests.items() if not name.startswith(OF_PROCESS))
 
     @property
     def of_process(self) -> float:
         """Requests that the process makes, for any number of clusters: divided by it, too."""
-        return sum(n for name, n in self.requests.items() if name.startswith(_OF_PROCESS))
+        return sum(n for name, n in self.requests.items() if name.startswith(OF_PROCESS))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _named(event: Mapping[str, object]) -> str:
     status = event.get("responseStatus")
     code = status.get("code", 200) if isinstance(status, dict) else 200
     refused = f" {code}" if code >= 400 else ""
-    owner = "" if str(parts.get("namespace", "")).startswith(CLUSTERS) else _OF_PROCESS
+    owner = "" if str(parts.get("namespace", "")).startswith(CLUSTERS) else OF_PROCESS
     return f"{owner}{event['verb']} {resource or event.get('requestURI', '')}{refused}"
 
 
