@@ -76,11 +76,7 @@ class Orphans:
         :raises errors.CloudUnreachable: a service does not answer.
         :raises errors.CloudRefused: a service does not tell what there is, or does not delete it.
         """
-        try:
-            balancers = self._balancers(release, project_id)
-        except errors.EndpointNotFound as error:
-            LOG.debug("Release %s: the cloud has no load balancers: %s", release, error.detail)
-            balancers = []
+        balancers = self._existing_balancers(release, project_id)
         shared = [balancer for balancer in balancers if _is_shared(balancer, release)]
         remaining = self._delete_balancers(
             [balancer for balancer in balancers if balancer not in shared]
@@ -89,6 +85,17 @@ class Orphans:
             release, project_id, {balancer.vip_port_id for balancer in shared}
         )
         return tuple(remaining or self._clear_security_groups(release, project_id))
+
+    def service_resources(self, release: str, project_id: str) -> tuple[str, ...]:
+        """What the cluster's Services of type LoadBalancer have left, in words; nothing is deleted.
+
+        :raises errors.DriverError: Octavia or Neutron cannot be asked.
+        """
+        return (
+            *(_balancer_title(item) for item in self._existing_balancers(release, project_id)),
+            *(_address_title(item) for item in self._addresses(release, project_id, set())),
+            *(_group_title(item) for item in self._security_groups(release, project_id)),
+        )
 
     def ports(self, network_id: str) -> tuple[str, ...]:
         """Ports on a network that are none of Neutron's own, in words.
@@ -131,6 +138,14 @@ class Orphans:
     def _ports(self, **query: str) -> list[Any]:
         return list_all("Neutron", "the ports", lambda: self._services.neutron().ports(**query))
 
+    def _existing_balancers(self, release: str, project_id: str) -> list[Any]:
+        """As :meth:`_balancers`; none in a cloud whose catalogue has no Octavia."""
+        try:
+            return self._balancers(release, project_id)
+        except errors.EndpointNotFound as error:
+            LOG.debug("Release %s: the cloud has no load balancers: %s", release, error.detail)
+            return []
+
     def _balancers(self, release: str, project_id: str) -> list[Any]:
         balancers = list_of_project(
             "Octavia",
@@ -145,12 +160,11 @@ class Orphans:
     def _delete_balancers(self, balancers: list[Any]) -> list[str]:
         remaining = []
         for balancer in balancers:
-            state = balancer.provisioning_status or "in an unknown state"
-            if not state.startswith("PENDING"):
+            if not (balancer.provisioning_status or "").startswith("PENDING"):
                 with translate_errors("Octavia", f"load balancer '{balancer.name}'"):
                     octavia = self._services.octavia()
                     octavia.delete_load_balancer(balancer.id, cascade=True, ignore_missing=True)
-            remaining.append(f"load balancer {balancer.name} ({state})")
+            remaining.append(_balancer_title(balancer))
         return remaining
 
     def _addresses(self, release: str, project_id: str, kept_ports: set[str]) -> list[Any]:
@@ -173,7 +187,7 @@ class Orphans:
             with translate_errors("Neutron", f"floating IP '{floating_ip.floating_ip_address}'"):
                 self._services.neutron().delete_ip(floating_ip.id, ignore_missing=True)
         remaining = self._addresses(release, project_id, kept_ports) if floating_ips else []
-        return [f"floating IP {floating_ip.floating_ip_address}" for floating_ip in remaining]
+        return [_address_title(floating_ip) for floating_ip in remaining]
 
     def _security_groups(self, release: str, project_id: str) -> list[Any]:
         security_groups = list_of_project(
@@ -200,10 +214,22 @@ class Orphans:
                     used.add(security_group.id)
         remaining = self._security_groups(release, project_id) if security_groups else []
         return [
-            "security group "
-            f"{security_group.name}{' (in use)' if security_group.id in used else ''}"
+            f"{_group_title(security_group)}{' (in use)' if security_group.id in used else ''}"
             for security_group in remaining
         ]
+
+
+def _balancer_title(balancer: Any) -> str:
+    state = balancer.provisioning_status or "in an unknown state"
+    return f"load balancer {balancer.name} ({state})"
+
+
+def _address_title(floating_ip: Any) -> str:
+    return f"floating IP {floating_ip.floating_ip_address}"
+
+
+def _group_title(security_group: Any) -> str:
+    return f"security group {security_group.name}"
 
 
 def _is_shared(balancer: Any, release: str) -> bool:

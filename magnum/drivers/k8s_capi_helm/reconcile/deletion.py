@@ -125,9 +125,7 @@ def _with_blocker(
         reason = f"{errors.Cause.CREDENTIAL}: {credential_problem}"
     else:
         remaining = orphans.delete_orphans(observed, owner, cloud)
-        reason = (
-            joined_reasons(step.reason, f"still there: {remaining}") if remaining else step.reason
-        )
+        reason = joined_reasons(step.reason, remaining) if remaining else step.reason
     return dataclasses.replace(step, reason=shorten_reason(reason))
 
 

@@ -55,15 +55,24 @@ def notice(observed: Observed, recorded_text: str = "") -> str:
 def delete_orphans(observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
     """Clear what can be, once the last machine is gone; what still blocks the network, in words.
 
+    What a janitor has taken on itself is only named: its own log is the operator's alone, and one
+    that has stopped half-way writes none.
+
     :param cloud: as Magnum's service user sees it. If it does not answer nothing is said.
     """
     network = observed.infrastructure
-    if observed.machines != () or isinstance(network, Missing) or _has_janitor(network):
+    if observed.machines != () or isinstance(network, Missing):
         return ""
     try:
         cloud_orphans = cloud().remains
-        remaining = cloud_orphans.delete_services(owner.release, owner.project_id)
-        return _joined(remaining or _ports(network, observed, cloud))
+        if _has_janitor(network):
+            remaining = cloud_orphans.service_resources(owner.release, owner.project_id)
+            if remaining:
+                return f"{names.JANITOR_FINALIZER} has not deleted {_joined(remaining)}"
+        else:
+            remaining = cloud_orphans.delete_services(owner.release, owner.project_id)
+        remaining = remaining or _ports(network, observed, cloud)
+        return f"still there: {_joined(remaining)}" if remaining else ""
     except errors.DriverError as error:
         LOG.warning(
             "Cluster %s: remaining cloud resources cannot be read: %s %s",

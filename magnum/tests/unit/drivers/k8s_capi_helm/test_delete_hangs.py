@@ -282,6 +282,36 @@ class TestServicesOfTheCluster(Case):
         self.status_task()
         self.assertEqual([], self.openstack.left["load_balancers"])
 
+    def test_what_a_janitor_has_not_deleted_is_named(self) -> None:
+        """It stopped half-way, or a service refuses it: the driver deletes none of it, and says."""
+        self.made()
+        self.openstack.leave("load_balancers", name=BALANCER, provisioning_status="ERROR")
+        address = f"Floating IP for Kubernetes external service default/web from cluster {RELEASE}"
+        self.openstack.leave("addresses", description=address, floating_ip_address="203.0.113.9")
+        self.begin()
+        network = self.only_network()
+        network["metadata"]["finalizers"] = [names.JANITOR_FINALIZER]
+        self.kube.put(names.OPENSTACK_CLUSTER, network)
+        self.status_task(2)
+        status, reason = self.state()
+        self.assertEqual("DELETE_IN_PROGRESS", status)
+        ending = f"{names.JANITOR_FINALIZER} has not deleted load balancer {BALANCER} (ERROR), "
+        self.assertTrue(reason.startswith("waiting: deletion of OpenStackCluster"), reason)
+        self.assertIn(f"; {ending}floating IP", reason)
+        kept = (self.openstack.left["load_balancers"], self.openstack.addresses)
+        self.assertEqual([1, 1], [len(resources) for resources in kept])
+
+    def test_long_words_do_not_hide_the_janitor(self) -> None:
+        self.made()
+        self.openstack.leave("load_balancers", name=BALANCER)
+        self.begin()
+        network = self.only_network()
+        network["metadata"]["finalizers"] = [f"{'x' * 60}.io/held", names.JANITOR_FINALIZER]
+        self.kube.put(names.OPENSTACK_CLUSTER, network)
+        self.status_task(2)
+        ending = f"; {names.JANITOR_FINALIZER} has not deleted load balancer {BALANCER} (ACTIVE)"
+        self.assertTrue(self.state()[1].endswith(ending), self.state()[1])
+
     def test_the_row_goes_when_the_last_one_has(self) -> None:
         self.made()
         stuck = self.openstack.leave("load_balancers", name=BALANCER)
