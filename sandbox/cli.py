@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of the sandbox: up, down, status, reset, logs, env, fault, build, demo."""
+"""The commands of the sandbox: up, down, status, reset, logs, env, fault, janitor, build, demo."""
 
 import argparse
 import os
@@ -108,6 +108,10 @@ def _parser() -> argparse.ArgumentParser:
     fault.add_argument("name", nargs="?")
     fault.add_argument("switch", nargs="?", choices=("on", "off"))
     fault.add_argument("match", nargs="?", help="regular expression of the affected names")
+    janitor = commands.add_parser(
+        "janitor", help="start or stop the real janitor, a checkout of which $JANITOR names"
+    )
+    janitor.add_argument("act", choices=("start", "stop"))
     return parser
 
 
@@ -207,6 +211,17 @@ def _fault(state: State, arguments: argparse.Namespace) -> None:
     print(faults.switch(state, arguments.name, arguments.switch == "on", arguments.match))
 
 
+def _janitor(state: State, arguments: argparse.Namespace) -> None:
+    from sandbox.management import janitor
+
+    if not processes.owned(state):
+        raise SandboxError(f"no sandbox is running in {state.root}; run `python -m sandbox up`")
+    if arguments.act == "start":
+        janitor.start(state)
+    else:
+        janitor.stop(state)
+
+
 def _build(state: State, arguments: argparse.Namespace) -> None:
     from sandbox import management
     from sandbox.management import binaries, crd_releases
@@ -234,6 +249,7 @@ COMMANDS = {
     "logs": _logs,
     "env": _env,
     "fault": _fault,
+    "janitor": _janitor,
     "build": _build,
     "demo": _demo,
 }

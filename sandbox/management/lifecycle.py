@@ -4,7 +4,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from sandbox import processes, progress
-from sandbox.management import binaries, controllers, crds, server
+from sandbox.management import binaries, controllers, crds, janitor, server
 from sandbox.management.api import Api
 from sandbox.management.releases import Providers
 from sandbox.state import State
@@ -81,7 +81,7 @@ def down(state: State) -> None:
     Controllers go first, all at once, so that none sees the API server vanish for long.
     """
     late = ("kube-apiserver", "etcd")
-    first = [name for name in PROCESSES if name not in late]
+    first = [janitor.NAME, *(name for name in PROCESSES if name not in late)]
     with ThreadPoolExecutor(len(first)) as pool:
         list(pool.map(lambda name: processes.stop(state, name), first))
     for name in late:
@@ -91,9 +91,13 @@ def down(state: State) -> None:
 def status(state: State) -> list[tuple[str, str]]:
     """Name and state of every process, such as ``("etcd", "running (real)")``.
 
-    One that runs and does not answer is ``not answering``.
+    One that runs and does not answer is ``not answering``. The janitor is there if it was started.
     """
-    return [(name, f"{_condition(state, name)} ({kind})") for name, kind in PROCESSES.items()]
+    started = {janitor.NAME: "real"} if processes.recorded(state, janitor.NAME) else {}
+    return [
+        (name, f"{_condition(state, name)} ({kind})")
+        for name, kind in {**PROCESSES, **started}.items()
+    ]
 
 
 def _condition(state: State, name: str) -> str:
@@ -106,6 +110,8 @@ def _answers(state: State, name: str) -> bool:
     """Whether a process says that it is well, as far as it can be asked."""
     if name == "kube-apiserver":
         return Api(server.kubeconfig(state)).answers()
+    if name == janitor.NAME:
+        return janitor.healthy(state)
     if name in controllers.HEALTH:
         return controllers.healthy(state, name)
     return True

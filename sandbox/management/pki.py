@@ -50,10 +50,16 @@ class Pki:
         self.certificate = self.folder / "tls.crt"
         self.key = self.folder / "tls.key"
         self.service_account_key = self.folder / "sa.key"
+        self.client_authority = self.folder / "client-ca.crt"
+        self._client_authority_key = self.folder / "client-ca.key"
 
     def ensure(self) -> None:
         """Make keys and certificates unless they are all there."""
         self.folder.chmod(0o700)
+        if not self.client_authority.exists():
+            clients = make_pair("sandbox-client-ca")
+            write_private(self._client_authority_key, clients.key_pem)
+            write_private(self.client_authority, clients.pem)
         if self.service_account_key.exists():  # written last
             return
         authority = make_pair("sandbox-ca")
@@ -63,6 +69,23 @@ class Pki:
         write_private(self.key, pair.key_pem)
         signer = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         write_private(self.service_account_key, _key_pem(signer))
+
+    def client_certificate(self, user: str, name: str) -> tuple[Path, Path]:
+        """A new certificate, and its key, with which a program is a user of the API server.
+
+        :param user: the whole user name, of a service account too; at most 64 characters.
+        :param name: of the two files.
+        """
+        certificate, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        pair = make_pair(user, self._client_issuer())
+        write_private(certificate, pair.pem)
+        write_private(key, pair.key_pem)
+        return certificate, key
+
+    def _client_issuer(self) -> Pair:
+        key = serialization.load_pem_private_key(self._client_authority_key.read_bytes(), None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)  # as ensure has made it
+        return Pair(x509.load_pem_x509_certificate(self.client_authority.read_bytes()), key)
 
     def token(self, user: str) -> str:
         """The bearer token of a user, chosen once."""

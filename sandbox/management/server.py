@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """etcd, kube-apiserver and kube-controller-manager of the management cluster.
 
-Authorization is RBAC and users come with tokens. Of kube-controller-manager run the garbage
-collector and what belongs to namespaces and roles: Cluster API relies on them. There is no
+Authorization is RBAC; users come with tokens or certificates. Of kube-controller-manager run the
+garbage collector and what belongs to namespaces and roles: Cluster API relies on them. There is no
 scheduler and no node, so a Deployment in the management cluster stays an object.
 """
 
@@ -84,18 +84,22 @@ def write_users(state: State) -> None:
     write_private(pki.folder / "tokens.csv", "\n".join(lines).encode() + b"\n")
     files = {ADMIN: kubeconfig(state), DRIVER: driver_kubeconfig(state)}
     for user, path in files.items():
-        text = yaml.safe_dump(_kubeconfig(url(state), pki, user))
+        text = yaml.safe_dump(user_kubeconfig(state, user, {"token": pki.token(user)}))
         if not path.exists() or path.read_text() != text:
             write_private(path, text.encode())
 
 
-def _kubeconfig(server: str, pki: Pki, user: str) -> dict[str, object]:
-    cluster = {"server": server, "certificate-authority": str(pki.authority)}
+def user_kubeconfig(state: State, user: str, identity: dict[str, str]) -> dict[str, object]:
+    """A kubeconfig of one user.
+
+    :param identity: what Kubernetes calls AuthInfo: a token, or a certificate with its key.
+    """
+    cluster = {"server": url(state), "certificate-authority": str(Pki(state).authority)}
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "sandbox", "cluster": cluster}],
-        "users": [{"name": user, "user": {"token": pki.token(user)}}],
+        "users": [{"name": user, "user": identity}],
         "contexts": [{"name": user, "context": {"cluster": "sandbox", "user": user}}],
         "current-context": user,
     }
@@ -137,6 +141,7 @@ def apiserver(state: State, place: Path) -> list[str]:
         f"--tls-cert-file={pki.certificate}",
         f"--tls-private-key-file={pki.key}",
         f"--cert-dir={pki.folder}",
+        f"--client-ca-file={pki.client_authority}",
         f"--token-auth-file={pki.folder / 'tokens.csv'}",
         "--authorization-mode=RBAC",
         "--service-account-issuer=https://kubernetes.default.svc",

@@ -4,7 +4,8 @@
 A life is lived in a thread of its own, because a cluster spends its time waiting. Lives of the
 modules ``test_core_*`` start together, those of ``test_more_*`` when these have ended; a life that
 stops the management cluster for everybody stands in ``test_outage``, or its controllers in
-``test_silence``, one that configures Magnum otherwise in ``test_site_*``, each alone.
+``test_silence``, one that starts a janitor for all clusters in ``test_janitor``, one that
+configures Magnum otherwise in ``test_site_*``, each alone.
 """
 
 from __future__ import annotations
@@ -60,6 +61,11 @@ class Life:
         self._failures: dict[str, str] = {}
         self._thread = threading.Thread(target=self._live, name=self.name, daemon=True)
         self._started = False
+
+    @classmethod
+    def missing(cls) -> str:
+        """What it needs and this run does not have, as the reason of a skip; "" with all of it."""
+        return ""
 
     @classmethod
     def steps(cls) -> list[str]:
@@ -151,11 +157,15 @@ class LifeCase(unittest.TestCase):
     def setUpClass(cls) -> None:
         """Start the lives of this stage, when those of the earlier ones have ended."""
         super().setUpClass()
+        if why := cls._kind.missing():
+            raise unittest.SkipTest(why)
         setting.state()
         for other, life in list(cls._lives.items()):
             if other._stage != cls._stage:
                 life.end()
         for other in [cls] if os.environ.get(ALONE) else cls._by_stage[cls._stage]:
+            if other._kind.missing():
+                continue
             cls._lives.setdefault(other, other._kind()).start()
 
     @classmethod

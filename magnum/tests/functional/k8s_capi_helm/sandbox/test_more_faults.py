@@ -8,6 +8,7 @@ import re
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
+from magnum.tests.functional.k8s_capi_helm.sandbox.services import Services
 
 _HOLDER = "example.org/held"
 #: Keystone is asked once a minute, the pass that tells it comes within ten seconds.
@@ -18,6 +19,7 @@ class Faults(Life):
     """One cluster, whose user revokes what it lives on and whose deletion does not end."""
 
     name = "faulty"
+    services: Services
 
     @step
     def create(self) -> None:
@@ -73,7 +75,7 @@ class Faults(Life):
         name = machine["metadata"]["name"]
         finalizers = [*machine["metadata"]["finalizers"], _HOLDER]
         self._patch(name, finalizers)
-        self._service()
+        self.services = Services(self.customer.tenant, self.cluster.release).create()
         self.customer.magnum.delete(self.cluster.uuid)
         pattern = rf"waiting: deletion of Machine {name}( \(\d machines left\))?: "
         pattern += r"requested at \d{4}-\d\d-\d\d \d\d:\d\d UTC, "
@@ -83,15 +85,19 @@ class Faults(Life):
         )
         assert rows.status == "DELETE_IN_PROGRESS", rows
         assert management().objects("Cluster", namespace), "the Cluster is gone"
-        assert self._balancers(), "what Services have left goes before the last machine has"
+        left = self.services.existing()
+        assert left == self.services.things, "what Services have left goes before the last machine"
 
     @ending
     def delete(self) -> None:
-        """When it is taken away the deletion goes on; the Service's load balancer goes too."""
+        """When it is taken away the deletion goes on; only the users' volumes stay."""
         for one in management().objects("Machine", self.customer.tenant.namespace):
             self._patch(one["metadata"]["name"], None)
         self.customer.magnum.delete(self.cluster.uuid)
-        self.cluster.gone()
+        self.cluster.forgotten()
+        assert self.services.existing() == self.services.volumes, self.services.existing()
+        self.services.delete()
+        assert not self.cluster.left(), self.cluster.left()
         self.customer.leave()
 
     def _machine(self) -> dict[str, dict[str, object]]:
@@ -101,21 +107,6 @@ class Faults(Life):
     def _patch(self, name: str, finalizers: list[str] | None) -> None:
         change = {"metadata": {"finalizers": finalizers}}
         management().patch("Machine", self.customer.tenant.namespace, name, change)
-
-    def _service(self) -> None:
-        """What the cloud controller makes for a Service of type LoadBalancer."""
-        cloud, release = self.customer.tenant.connection, self.cluster.release
-        subnet = next(iter(cloud.network.subnets(project_id=self.customer.tenant.project_id)))
-        cloud.load_balancer.create_load_balancer(
-            name=f"kube_service_{release}_default_web",
-            description=f"Kubernetes external service default/web from cluster {release}",
-            vip_subnet_id=subnet.id,
-        )
-
-    def _balancers(self) -> list[str]:
-        beginning = f"kube_service_{self.cluster.release}_"
-        found = self.customer.tenant.load_balancers()
-        return [name for name in found if name.startswith(beginning)]
 
 
 class TestFaults(LifeCase, life=Faults):
