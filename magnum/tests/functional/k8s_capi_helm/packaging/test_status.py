@@ -257,13 +257,19 @@ class TestCommand(TargetCase):
         return done
 
     def test_it_checks_this_host_with_magnums_configuration(self) -> None:
-        conf = str(self.write("magnum.conf", self.conf("helm_timeout = 1000\n")))
+        shut = self.conf("[drivers]\ndisabled_drivers = k8s_capi_helm_v1\n")
+        conf = str(self.write("magnum.conf", shut))
         options = ("--config-file", conf, "check", "installation", "-f", "json")
         done = self.command(*options, expected=FAILURE)
         self.assertEqual("", done.stderr)
         rows = json.loads(done.stdout)
         self.assertEqual(["CRITICAL", "OK"], [row["Status"] for row in rows])
-        self.assertIn("helm_timeout is 1000", rows[0]["Finding"])
+        self.assertIn("disabled_drivers has k8s_capi_helm_v1; remove it", rows[0]["Finding"])
+
+    def test_options_that_contradict_each_other_are_named(self) -> None:
+        conf = str(self.write("magnum.conf", self.conf("helm_timeout = 1000\n")))
+        done = self.command("--config-file", conf, "check", expected=UNKNOWN)
+        self.assertIn("[capi_helm] helm_timeout is 1000: it must be below", done.stderr)
 
     def test_a_configuration_that_cannot_be_read(self) -> None:
         broken = self.write("broken.conf", "[database]\nconnection\n")

@@ -79,10 +79,17 @@ class TestCredentials(CommandCase):
         self.assertEqual(("accepted", "unknown"), (row["Status"], row["Expires"]))
 
     def test_one_that_is_retired(self) -> None:
-        self.cloud.credentials["id-new"] = "u1"
         self.driver.rotate_credential(self.context, self.cluster())
         retired = [row for row in self.rows() if row["Status"].startswith("retired since ")]
         self.assertEqual([CREDENTIAL], [row["Credential"] for row in retired])
+
+    def test_the_worst_of_several_counts(self) -> None:
+        """The one in use is refused, and stands before the retired one."""
+        self.driver.rotate_credential(self.context, self.cluster())
+        self.cloud.dead = set(self.cloud.credentials) - {CREDENTIAL}
+        statuses = [row["Status"] for row in self.rows(status=CRITICAL)]
+        self.assertEqual("refused", statuses[0])
+        self.assertRegex(statuses[1], "^retired since ")
 
     def test_a_management_cluster_that_is_away(self) -> None:
         self.kube.unreachable = True
