@@ -18,6 +18,7 @@ import subprocess
 
 from sandbox import progress
 from sandbox.management import gomodules, manifests
+from sandbox.management.pinned_module import PinnedModule
 from sandbox.management.releases import Providers, Release
 from sandbox.state import cache_root, file_lock, SandboxError, State
 
@@ -26,16 +27,19 @@ VERSION_TIMEOUT = 10.0
 KUBERNETES = "1.34.4"
 MANIFESTS = "manifests.json"
 
-# Without these kube-apiserver calls itself v0.0.0-master, which Cluster API refuses.
-_KUBERNETES_FLAGS = " ".join(
-    f"-X {package}.{name}={value}"
-    for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-    for name, value in (
-        ("gitVersion", f"v{KUBERNETES}"),
-        ("gitMajor", KUBERNETES.split(".")[0]),
-        ("gitMinor", KUBERNETES.split(".")[1]),
+
+def version_flags(version: str) -> str:
+    """Without these a program of Kubernetes calls itself v0.0.0-master.
+
+    Cluster API refuses such an API server, and kubeadm reads no file for a newer one than itself.
+    """
+    major, minor, _ = version.split(".")
+    values = (("gitVersion", f"v{version}"), ("gitMajor", major), ("gitMinor", minor))
+    return " ".join(
+        f"-X {package}.{name}={value}"
+        for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+        for name, value in values
     )
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Program:
     flags: str = ""
     serves_webhooks: bool = False
     also: str = ""
-    release: Release | None = None
+    release: PinnedModule | None = None
 
     @property
     def linker_flags(self) -> str:
@@ -75,13 +79,13 @@ class Program:
             parts.append(gomodules.LOOPBACK.replacement)
         if self.release:
             return _digest(*parts, self.release.dependency, *self.release.pins())
-        ours = self.package.startswith("./")
+        ours = self.package.removeprefix("./") if self.package.startswith("./") else ""
         return _digest(*parts, *gomodules.contents(self.module, sources=ours))
 
 
 def _kubernetes(name: str, *ask: str) -> Program:
     package = f"k8s.io/kubernetes/cmd/{name}"
-    return Program(name, "kubernetes", package, KUBERNETES, ask, _KUBERNETES_FLAGS)
+    return Program(name, "kubernetes", package, KUBERNETES, ask, version_flags(KUBERNETES))
 
 
 def _manager(name: str, path: str, release: Release, module: str) -> Program:
@@ -225,14 +229,24 @@ def _compile(program: Program, target: Path, store: Path) -> None:
     with progress.step(f"build {program.name} {program.version}") as step:
         draft = target.with_name(f".{target.name}.draft")
         command = ["go", "build", "-trimpath", "-ldflags", program.linker_flags, "-o", str(draft)]
-        release = program.release
-        module = release.directory() if release else program.module
-        if program.serves_webhooks:
-            pins = release.pins() if release else ()
-            command.append(f"-modfile={gomodules.loopback_modfile(module, store, pins)}")
+        module = program.release.directory() if program.release else program.module
+        modfile = _modfile(program, module, store)
+        # The directory vendor, which a download of Kubernetes has without its contents, is no
+        # source of anything.
+        command += ["-mod=readonly", f"-modfile={modfile}"] if modfile else []
         gomodules.run(module, [*command, program.package], BUILD_TIMEOUT)
         draft.replace(target)
         step.size(target)
+
+
+def _modfile(program: Program, module: str | Path, store: Path) -> Path | None:
+    """The go.mod of a program that is not built with that of its module."""
+    pins = program.release.pins() if program.release else []
+    if program.serves_webhooks:
+        return gomodules.loopback_modfile(module, store, pins)
+    if program.release:
+        return gomodules.released_modfile(module, store / "released", pins)
+    return None
 
 
 def find(program: Program, store: Path | None = None) -> Path | None:

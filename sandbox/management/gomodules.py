@@ -68,14 +68,14 @@ LOOPBACK = Change(
 )
 
 
-def contents(module: str, *, sources: bool = False) -> list[str]:
+def contents(module: str, *, sources: str = "") -> list[str]:
     """Text of everything in a module of ours that decides what is built from it.
 
-    :param sources: True for programs that are ours: what their code says decides too.
+    :param sources: directory of a program that is ours: what its code says decides too.
     """
     files = [GO / module / "go.mod", GO / module / "go.sum"]
     if sources:
-        found = (GO / module).rglob("*.go")
+        found = (GO / module / sources).rglob("*.go")
         files += sorted(path for path in found if not path.name.endswith("_test.go"))
     return [f"{path.relative_to(GO)}\0{path.read_text()}" for path in files]
 
@@ -166,15 +166,31 @@ def loopback_modfile(module: str | Path, store: Path, pins: Sequence[str] = ()) 
         _make_writable(draft)
         LOOPBACK.apply(draft)
         draft.rename(copy)
-    modfile = store / "changed" / name / f"{Path(module).name}.mod"
+    modfile = released_modfile(module, copy.parent, pins)
+    run(module, ["go", "mod", "edit", f"-replace={LOOPBACK.module}={copy}", str(modfile)], 60.0)
+    return modfile
+
+
+def released_modfile(module: str | Path, folder: Path, pins: Sequence[str]) -> Path:
+    """A go.mod like the module's own, but with releases of the modules in directories below it.
+
+    One that is not pinned is left out: what is built must not need it.
+
+    :param folder: where the go.mod is kept.
+    :param pins: lines of go.sum for these modules.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    modfile = folder / f"{Path(module).name}.mod"
     sums = (GO / module / "go.sum").read_text().splitlines()
     modfile.with_suffix(".sum").write_text("\n".join([*sums, *pins]) + "\n")
     shutil.copyfile(GO / module / "go.mod", modfile)
-    edit = ["go", "mod", "edit", f"-replace={LOOPBACK.module}={copy}"]
+    versions = dict(line.split()[:2] for line in pins if "/go.mod " not in line)
+    edits = []
     for local in local_modules(module):
-        version = next(line.split()[1] for line in pins if line.startswith(f"{local} "))
-        edit += [f"-dropreplace={local}", f"-require={local}@{version}"]
-    run(module, [*edit, str(modfile)], 60.0)
+        edits += [f"-dropreplace={local}", f"-droprequire={local}"]
+        edits += [f"-require={local}@{versions[local]}"] if local in versions else []
+    if edits:
+        run(module, ["go", "mod", "edit", *edits, str(modfile)], 60.0)
     return modfile
 
 

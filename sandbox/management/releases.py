@@ -10,11 +10,9 @@ module, with the versions that it pins itself.
 """
 
 import dataclasses
-import json
-from pathlib import Path
-import re
 
-from sandbox.management import gomodules
+from sandbox.management import gomodules, pinned_module
+from sandbox.management.pinned_module import PinnedModule
 from sandbox.state import SandboxError, State
 
 MODULE = "crds"
@@ -29,7 +27,7 @@ LONGEST_UPGRADE = 3
 
 
 @dataclasses.dataclass(frozen=True)
-class Release:
+class Release(PinnedModule):
     """A release of a project.
 
     :ivar project: what the project is called, and its path below the module's host.
@@ -41,6 +39,8 @@ class Release:
     project: str
     version: str
     core: tuple[str, ...]
+    sums = MODULE
+    table = "sandbox.management.releases"
 
     @property
     def minor(self) -> tuple[int, int]:
@@ -64,33 +64,9 @@ class Release:
         return f"{HOST}/{self.project}"
 
     @property
-    def dependency(self) -> str:
-        """The module and its version as go names them."""
-        return f"{self.module}@v{self.version}"
-
-    @property
     def core_path(self) -> str:
         """Where its module has the core manager; empty for the root."""
         return "core" if self.minor >= CORE_MOVED else ""
-
-    def pins(self) -> list[str]:
-        """The lines of go.sum for it, of the modules below it too."""
-        wanted = re.compile(
-            rf"{re.escape(self.module)}(/\S+)? v{re.escape(self.version)}(/go.mod)? "
-        )
-        return [line for line in _sums().read_text().splitlines() if wanted.match(line)]
-
-    def directory(self) -> Path:
-        """Its unpacked module; it is downloaded when it is not there.
-
-        :raises SandboxError: go.sum does not pin it, or it cannot be downloaded.
-        """
-        if not any(line.startswith(f"{self.module} v{self.version} ") for line in self.pins()):
-            raise SandboxError(
-                f"sandbox/go/{MODULE}/go.sum does not pin {self.dependency}; run "
-                "`python -m sandbox.management.releases`"
-            )
-        return gomodules.directory(MODULE, self.dependency)
 
 
 CAPI_PROJECT, CAPO_PROJECT = "cluster-api", "cluster-api-provider-openstack"
@@ -196,34 +172,9 @@ def _known(option: str, table: tuple[Release, ...], version: str) -> Release:
     )
 
 
-def _sums() -> Path:
-    return gomodules.GO / MODULE / "go.sum"
-
-
-def pin(release: Release) -> list[str]:
-    """The lines that pin a release, as Go's checksum database knows them.
-
-    :raises SandboxError: it cannot be had.
-    """
-    root = gomodules.directory(MODULE, release.dependency)
-    modules = [release.module, *gomodules.local_modules(root)]
-    lines = []
-    for module in modules:
-        version = f"v{release.version}"
-        command = ["go", "mod", "download", "-json", f"{module}@{version}"]
-        found = json.loads(gomodules.run(MODULE, command, gomodules.LIST_TIMEOUT))
-        lines.append(f"{module} {version} {found['Sum']}")
-        lines.append(f"{module} {version}/go.mod {found['GoModSum']}")
-    return lines
-
-
 def main() -> None:
     """Pin every release that is not pinned yet."""
-    gomodules.require_go()
-    known = _sums().read_text().splitlines()
-    new = [line for release in RELEASES if not release.pins() for line in pin(release)]
-    if new:
-        _sums().write_text("\n".join(sorted([*known, *new])) + "\n")
+    new = pinned_module.pin(RELEASES)
     print("\n".join(new) or "every release is pinned")
 
 

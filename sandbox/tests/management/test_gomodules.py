@@ -92,15 +92,16 @@ class TestChange(unittest.TestCase):
 class TestContents(unittest.TestCase):
     def test_code_decides_only_for_our_own_programs_and_tests_never(self) -> None:
         pinned = gomodules.contents("clusterapi")
-        ours = gomodules.contents("clusterapi", sources=True)
+        ours = gomodules.contents("clusterapi", sources="machines")
         self.assertEqual(2, len(pinned))
         names = [text.partition("\0")[0] for text in ours]
         self.assertIn("clusterapi/machines/main.go", names)
+        self.assertEqual([], [name for name in names if "/bootstrapdata/" in name])
         self.assertEqual([], [name for name in names if name.endswith("_test.go")])
 
 
 @unittest.skipIf(shutil.which("go") is None, "there is no Go here to test the Go code with")
-class TestMachines(unittest.TestCase):
+class TestPrograms(unittest.TestCase):
     """With -trimpath, as the programs are built: otherwise Go compiles all libraries once more."""
 
     def test_the_go_tests_pass(self) -> None:
@@ -110,5 +111,5 @@ class TestMachines(unittest.TestCase):
         self.assertRegex(said, r"(?m)^ok\s+sandbox/clusterapi/machines")
 
     def test_the_go_code_is_formatted_and_vetted(self) -> None:
-        gomodules.run("clusterapi", ["go", "vet", "-trimpath", "./machines"], GO_TEST_TIMEOUT)
-        self.assertEqual("", gomodules.run("clusterapi", ["gofmt", "-l", "machines"], 60.0))
+        gomodules.run("clusterapi", ["go", "vet", "-trimpath", "./..."], GO_TEST_TIMEOUT)
+        self.assertEqual("", gomodules.run("clusterapi", ["gofmt", "-l", "."], 60.0))
