@@ -98,6 +98,17 @@ def kubernetes() -> list[Subject]:
     ]
 
 
+def kubeadm() -> list[Subject]:
+    """The releases of Kubernetes whose kubeadm reads what Cluster API makes of the charts."""
+    from sandbox.management import kubernetes_releases
+    from sandbox.management.releases import INITIAL_CAPI
+
+    return [
+        {"Kubernetes": release.version, "Cluster API": INITIAL_CAPI.version}
+        for release in kubernetes_releases.selected()
+    ]
+
+
 def newest_kubernetes() -> list[Subject]:
     """The newest of them, with which the core of the scenarios makes all of its clusters."""
     return kubernetes()[-1:]
@@ -145,6 +156,7 @@ SUBJECTS: dict[str, Callable[[], list[Subject]]] = {
     "cluster-api": cluster_api,
     "kubernetes": kubernetes,
     "kubernetes.newest": newest_kubernetes,
+    "kubernetes.kubeadm": kubeadm,
     "helm": helm,
     "helm.sandbox": sandbox_helm,
     "reference": reference,
