@@ -247,6 +247,7 @@ class Informers:
         if self._stopped is not None:
             self._stopped.set()
             self._stopped = None
+        self._listed_by = 0.0
         self._wake()
         for store in self._stores.values():
             store.forget()

@@ -533,6 +533,19 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
         watching.wait_for_lists()
         self.assertEqual(len(self.kinds), len(runs))
 
+    def test_watches_that_have_no_threads_are_not_waited_for(self) -> None:
+        def refuse(name: str, run: Callable[[], None]) -> None:
+            raise RuntimeError("can't start new thread")
+
+        watching = kube_informers.Informers(
+            self.kube, staleness=60, covers=lambda namespace: True, first_lists=LONG, spawn=refuse
+        )
+        watching.start()
+        thread = threading.Thread(target=watching.wait_for_lists, daemon=True)
+        thread.start()
+        thread.join(LONG / 2)
+        self.assertFalse(thread.is_alive())
+
     def test_nothing_is_waited_for_longer_than_its_time(self) -> None:
         watching = kube_informers.Informers(
             self.kube,
