@@ -32,9 +32,6 @@ COLUMNS = (
 )
 #: Namespace and name of a release.
 ReleaseKey = tuple[str, str]
-#: Texts of a healthy part, and keys of the health that are no parts.
-_FINE = frozenset({health.READY, "ok"})
-_NO_PARTS = frozenset({"labels", "notice"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -182,10 +179,7 @@ def _reason(cluster: Any) -> str:
     cause = issue.reason_class(cluster.status_reason or "")
     if cause or cluster.health_status == health.HEALTHY:
         return cause
-    texts = cluster.health_status_reason or {}
-    return ", ".join(
-        sorted(key for key, text in texts.items() if text not in _FINE and key not in _NO_PARTS)
-    )
+    return ", ".join(sorted(health.parts_not_ready(cluster.health_status_reason or {})))
 
 
 def cluster_status(cluster: Any, fleet: Fleet, run: Reconciliation) -> ExitStatus:

@@ -21,9 +21,6 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.status import addons, health, machines
 from magnum.drivers.k8s_capi_helm.status.issue import unwrap_message
 
-_NOT_BAD = frozenset({health.READY, "ok"})
-#: Keys of the health that are no parts.
-_NO_PARTS = frozenset({"labels", "notice"})
 _LONGEST_MESSAGE = 400
 
 
@@ -46,21 +43,12 @@ class Row:
         return f"{'  ' * self.depth}{self.subject}", self.state, message
 
 
-def bad_parts(verdict: Verdict) -> dict[str, str]:
-    """The parts of the health that are not as they should be."""
-    return {
-        part: text
-        for part, text in verdict.health_reason.items()
-        if text not in _NOT_BAD and part not in _NO_PARTS
-    }
-
-
 def database_rows(cluster: Any, verdict: Verdict | None = None) -> Iterator[Row]:
     """Magnum's records of the cluster and of its nodegroups, and the current health."""
     yield Row(0, f"Cluster {cluster.name} {cluster.uuid}", cluster.status or "", _reason(cluster))
     for nodegroup in cluster.nodegroups:
         yield Row(1, f"Nodegroup {nodegroup.name}", nodegroup.status or "", _reason(nodegroup))
-    for part, text in bad_parts(verdict).items() if verdict else ():
+    for part, text in health.parts_not_ready(verdict.health_reason).items() if verdict else ():
         yield Row(1, f"Health {part}", "", text)
 
 

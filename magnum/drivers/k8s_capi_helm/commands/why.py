@@ -76,7 +76,11 @@ def explanation(run: Reconciliation, cluster: Any) -> tuple[ExitStatus, list[Row
     if not cluster.stack_id:
         text = cluster.status_reason or "the cluster has no release: its creation did not get there"
         rows = [Row(0, "Cause:", issue.reason_class(text), text)]
-        return ExitStatus.CRITICAL, [*rows, *object_rows.database_rows(cluster), _next("request")]
+        return ExitStatus.CRITICAL, [
+            *rows,
+            *object_rows.database_rows(cluster),
+            _next(Cause.REQUEST.value),
+        ]
     snapshot = _read(run, cluster)
     nodegroups = list(cluster.nodegroups)
     outcome = observe.ApplyOutcome(snapshot=snapshot)
@@ -129,7 +133,7 @@ def _cause(verdict: Verdict) -> tuple[str, str]:
         return issue.reason_class(verdict.reason), verdict.reason
     if verdict.health == health.HEALTHY:
         return "", ""
-    parts = object_rows.bad_parts(verdict)
+    parts = health.parts_not_ready(verdict.health_reason)
     for part, text in parts.items():
         cause = _CAUSES.get(part) or issue.cause_of(text, Cause.MANAGEMENT)
         return cause.value, f"{part}: {text}"

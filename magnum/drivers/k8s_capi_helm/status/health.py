@@ -38,6 +38,9 @@ HEALTHY = "HEALTHY"
 UNHEALTHY = "UNHEALTHY"
 UNKNOWN = "UNKNOWN"
 READY = "Ready"
+#: Texts of a healthy part, and keys that are no parts: they are there whatever the health is.
+_HEALTHY_TEXTS = frozenset({READY, "ok"})
+_NO_PARTS = frozenset({"labels", "notice", "request"})
 
 _UNREADABLE = "cannot be read"
 _UNPROCESSED = "its last change is not processed yet"
@@ -106,6 +109,15 @@ def _operator_parts(observed: Observed) -> dict[str, Part]:
         if expiry is not None:
             parts["certificates"] = _certificates(*expiry, observed.at)
     return parts
+
+
+def parts_not_ready(texts: Mapping[str, str]) -> dict[str, str]:
+    """The parts that are not healthy, or not known to be, of what is recorded of a health."""
+    return {
+        part: text
+        for part, text in texts.items()
+        if text not in _HEALTHY_TEXTS and part not in _NO_PARTS
+    }
 
 
 def _certificates(end: datetime.datetime, node: str, now: datetime.datetime) -> Part:
