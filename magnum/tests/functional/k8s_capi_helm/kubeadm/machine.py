@@ -47,7 +47,7 @@ SKIPPED = {
     "kubeconfig",
 }
 #: Takes ``kubeadm init --config FILE`` apart: the file is validated as it is. The dry run has other
-#: keys, if none are chosen: RSA keys take ten times as long as all the rest of it.
+#: keys, if none are chosen: RSA keys take most of the time.
 WRAPPER = """#!/bin/sh
 set -e
 verb=$1 file=$3
