@@ -13,6 +13,7 @@ import functools
 import hashlib
 import os
 import pathlib
+import shutil
 from typing import Any
 import weakref
 
@@ -25,8 +26,15 @@ from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.kube import tls
 from magnum.drivers.k8s_capi_helm.kube.proxy import choose_proxy
 
-_DEFAULT = pathlib.Path("~/.kube/config")
+_DEFAULT = "~/.kube/config"
 _REFERENCES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+#: Lists of a kubeconfig, and what each of their entries has besides its name.
+_SECTIONS = (("clusters", "cluster"), ("users", "user"), ("contexts", "context"))
+#: What a user can have to be known by.
+_CREDENTIALS = (
+    *("token", "tokenFile", "client-certificate", "client-certificate-data"),
+    *("username", "exec", "auth-provider"),
+)
 # Connections kept open to the management cluster by one process, as many as oslo.messaging has
 # threads for requests; more may be open for a while.
 _CONNECTIONS = 64
@@ -49,11 +57,12 @@ def find_kubeconfig(configured_path: str | None) -> str | None:
         none and the process has to be in a pod.
     """
     if configured_path:
-        return str(pathlib.Path(configured_path).expanduser())
+        return os.path.expanduser(configured_path)
     if from_environment := os.environ.get("KUBECONFIG"):
         return from_environment
-    default = _DEFAULT.expanduser()
-    return str(default) if default.is_file() else None
+    # In a container, the process's user may have no home, or one that it cannot look into.
+    default = os.path.expanduser(_DEFAULT)
+    return default if os.path.isfile(default) else None
 
 
 def fingerprint(path: str | None) -> str:
@@ -91,6 +100,7 @@ def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.cl
             _load_pod(client_configuration=configuration)
         else:
             config = _read(path)
+            _check_server(config)
             memory_files = tls.data_as_files(config)
             _load_config(config, configuration, plugin_limit)
             tls.check_files(configuration)
@@ -153,24 +163,75 @@ def token_header(
 
 
 def check_context(path: str) -> None:
-    """See that the current context names a cluster and a user; no plugin is run.
+    """See that the current context names a cluster and a user that can be used; no plugin is run.
 
-    :raises errors.ManagementRefused: the kubeconfig, or what it names, is missing.
+    :raises errors.ManagementRefused: the kubeconfig, or what it names, is missing or of no use.
     """
     try:
         config = _read(path)
-        config["users"].get_with_name(_context(config)["user"])
-        _proxy_url(config)
+        _check_server(config)
+        user = config["users"].get_with_name(_context(config)["user"])["user"]
+        has_plugin = _check_user(user)
     except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise _unusable(path, f"{type(error).__name__}: {error}") from None
+    if not has_plugin:
+        load(path)
 
 
 def _read(path: str) -> Any:
     """A kubeconfig, or several merged; what is missing in it raises ConfigException."""
-    config = _merged(path).config
+    try:
+        config = _merged(path).config
+    except (AttributeError, KeyError, TypeError, kubernetes.config.ConfigException):
+        # The library's own text may have an entry with its token.
+        raise kubernetes.config.ConfigException(
+            "it is empty, or no mapping with lists of clusters, users and contexts that have names"
+        ) from None
     if config is None:
         raise kubernetes.config.ConfigException("there is no such file")
+    for section, key in _SECTIONS:
+        for entry in config.value[section]:
+            if not isinstance(entry.value, dict):
+                raise kubernetes.config.ConfigException(f"{section} is not a list of mappings")
+            # The library's own name of an entry is everything in it, a token as well.
+            entry.name = f"{entry.path}/{section}[name={entry.value.get('name')}]"
+            if not isinstance(entry.value.get(key), dict | None):
+                raise kubernetes.config.ConfigException(f"{key} in {entry.name} is not a mapping")
     return config
+
+
+def _check_server(config: Any) -> None:
+    """See that the current context has an address; without one the library asks this host."""
+    cluster = config["clusters"].get_with_name(_context(config)["cluster"])["cluster"]
+    server = str(cluster["server"])
+    try:
+        url = urllib3.util.parse_url(server)
+    except urllib3.exceptions.LocationParseError:
+        url = urllib3.util.Url()
+    if url.scheme not in ("http", "https") or not url.host or " " in server:
+        raise kubernetes.config.ConfigException(
+            f"server in {cluster.name} is {server.rpartition('@')[2]!r}, and not a URL such as "
+            "'https://192.0.2.1:6443' or 'https://[2001:db8::1]:6443'"
+        )
+
+
+def _check_user(user: Any) -> bool:
+    """See that a user has credentials; whether a plugin gives them."""
+    if not any(user.value.get(name) for name in _CREDENTIALS):
+        raise kubernetes.config.ConfigException(
+            f"{user.name} has none of {', '.join(_CREDENTIALS)}"
+        )
+    if user.value.get("exec"):
+        plugin = user["exec"]
+        command, _ = str(plugin["command"]), plugin["apiVersion"]
+        # A path is relative to the kubeconfig, a name is looked up.
+        place = os.path.join(os.path.dirname(user.path), command) if "/" in command else command
+        if not shutil.which(place):
+            raise kubernetes.config.ConfigException(
+                f"command in {plugin.name} is {command!r}, and not an executable in PATH: "
+                f"{os.environ.get('PATH', '')}"
+            )
+    return bool(user.value.get("exec") or user.value.get("auth-provider"))
 
 
 def _context(config: Any) -> Any:

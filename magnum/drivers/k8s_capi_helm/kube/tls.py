@@ -67,7 +67,12 @@ def check_files(configuration: kubernetes.client.Configuration) -> None:
     :raises OSError: a file cannot be read, or is no certificate or key.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if configuration.ssl_ca_cert:
-        context.load_verify_locations(cafile=configuration.ssl_ca_cert)
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    part = "certificate-authority"
+    try:
+        if configuration.ssl_ca_cert:
+            context.load_verify_locations(cafile=configuration.ssl_ca_cert)
+        part = "client-certificate with client-key"
+        if configuration.cert_file:
+            context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    except ssl.SSLError as error:  # its text names no file
+        raise OSError(f"{part}: {error}") from None

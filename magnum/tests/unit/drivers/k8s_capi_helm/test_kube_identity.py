@@ -217,6 +217,77 @@ class TestIdentity(http_server.WireCase):
         self.assertEqual("first", self.token(KubeClient(str(self.config))))
         self.assertEqual("~/x".replace("~", str(home)), kubeconfig.find_kubeconfig("~/x"))
 
+    def test_a_process_without_a_home_has_no_default(self) -> None:
+        """As in a container, whose user may be none of its passwd, or not that of HOME."""
+        self.environ(HOME=None, KUBECONFIG=None)
+        self.useFixture(fixtures.MonkeyPatch("pwd.getpwuid", {}.__getitem__))
+        self.assertIsNone(kubeconfig.find_kubeconfig(None))
+        error = self.assertRaises(
+            errors.ManagementRefused, KubeClient("~/x").get, names.LEASE, "n", "one"
+        )
+        self.assertIn("kubeconfig ~/x: ~/x: No such file or directory", error.detail)
+        closed = "/" + "x" * 300  # the kernel's answer is an error, as for a closed directory
+        self.environ(HOME=closed)
+        self.assertIsNone(kubeconfig.find_kubeconfig(None))
+
+    def test_a_part_of_another_form_is_named_without_its_secrets(self) -> None:
+        whole = yaml.safe_load(self.config.read_text())
+        for part, value, words in (
+            ("users", [{"name": "a", "token": "s3cret"}], "Expected key user in {}/users[name=a]"),
+            ("users", [{"name": "a", "user": "s3cret"}], "user in {}/users[name=a] is not a map"),
+            ("users", {"s3cret": {}}, "users is not a list of mappings"),
+            ("users", ["s3cret", "x"], "no mapping with lists of clusters"),
+            ("clusters", [{"name": "a", "cluster": {}}], "key server in {}/clusters[name=a]"),
+            ("clusters", [{"name": "a", "cluster": "x"}], "cluster in {}/clusters[name=a] is not"),
+        ):
+            [context] = whole["contexts"]
+            context["context"].update(cluster="a", user="a")
+            clusters = [{"name": "a", "cluster": {"server": self.server.url}}]
+            users = [{"name": "a", "user": {"token": "s3cret"}}]
+            changed = {**whole, "clusters": clusters, "users": users, part: value}
+            self.config.write_text(yaml.safe_dump(changed))
+            error = self.assertRaises(errors.ManagementRefused, kubeconfig.load, str(self.config))
+            self.assertIn(words.format(self.config), error.detail)
+            self.assertNotIn("s3cret", error.detail)
+
+    def test_a_server_that_is_no_url_is_refused(self) -> None:
+        """The library asks localhost instead, or sends the token without TLS."""
+        for server, shown in (
+            ("10.0.0.1:6443", "10.0.0.1:6443"),
+            ("https://fd00::1:6443", "https://fd00::1:6443"),
+            ("https://u:s3cret@a b", "a b"),
+            ("https://", "https://"),
+            ("https://a:99999", "https://a:99999"),
+        ):
+            http_server.write_kubeconfig(self.config, server)
+            error = self.assertRaises(errors.ManagementRefused, kubeconfig.load, str(self.config))
+            self.assertIn(f" is {shown!r}, and not a URL such as ", error.detail)
+            self.assertNotIn("s3cret", error.detail)
+
+    def test_the_check_of_an_installation_runs_no_plugin_but_finds_it(self) -> None:
+        self.plugin(str(self.directory / "plugin"))
+        error = self.assertRaises(
+            errors.ManagementRefused, kubeconfig.check_context, str(self.config)
+        )
+        self.assertIn("plugin', and not an executable in PATH: ", error.detail)
+        (self.directory / "plugin").write_text(f"#!/bin/sh\ntouch {self.directory}/ran\n")
+        (self.directory / "plugin").chmod(0o755)
+        for command in (str(self.directory / "plugin"), "./plugin"):
+            self.plugin(command)
+            kubeconfig.check_context(str(self.config))
+        self.assertFalse((self.directory / "ran").exists())
+
+    def test_the_check_of_an_installation_reads_the_credentials(self) -> None:
+        for user, words in (
+            ({"a": "b"}, "has none of token, tokenFile"),
+            ({"client-certificate-data": "eHh4", "client-key-data": "eXl5"}, "client-certificate "),
+        ):
+            http_server.write_kubeconfig(self.config, "https://192.0.2.1", user)
+            error = self.assertRaises(
+                errors.ManagementRefused, kubeconfig.check_context, str(self.config)
+            )
+            self.assertIn(words, error.detail)
+
     def test_what_cannot_be_used_says_where_and_no_secrets(self) -> None:
         self.environ(KUBECONFIG=None, HOME=str(self.directory / "nobody"))
         broken = {
