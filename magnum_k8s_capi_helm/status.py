@@ -14,6 +14,8 @@ import difflib
 from importlib import metadata
 import os
 from pathlib import Path
+import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -55,11 +57,16 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return int(upgradecheck.main(conf, "magnum", checks, arguments))
     except cfg.ConfigFileParseError as error:  # its text has the line, perhaps a password
-        sys.stderr.write(f"The configuration cannot be read: {error.config_file}\n")
-        return FAILURE
-    except cfg.Error as error:
-        sys.stderr.write(f"The configuration cannot be read: {error}\n")
-        return FAILURE
+        number = re.search(r":(\d+), ", error.msg)
+        line = f"line {number[1]} of {error.config_file}" if number else error.config_file
+        detail = f"{line} is neither a [group] nor an option with a value"
+    except UnicodeDecodeError as error:
+        named = ", ".join(part for part in arguments if os.path.exists(part))
+        detail = f"{named or 'a file'}: not in UTF-8, byte {error.start}"
+    except (cfg.Error, OSError) as error:
+        detail = str(error)
+    sys.stderr.write(f"The configuration cannot be read: {detail}\n")
+    return FAILURE
 
 
 def missing_magnum(error: ImportError) -> str:
@@ -246,6 +253,10 @@ def check_values(conf: Any) -> Iterator[Finding]:
             clients.check_options(conf.capi_helm)
     except errors.DriverError as error:
         yield True, error.detail or str(error)
+    try:
+        clients.ca_bundle(conf)
+    except errors.DriverError as error:
+        yield False, f"{error.detail}. magnum-conductor has to read it; magnum-api does not."
 
 
 def _known(groups: Iterable[tuple[Any, Iterable[Any]]]) -> dict[str, set[str]]:
@@ -296,20 +307,27 @@ def check_helm(_: object) -> Iterator[Finding]:
     from magnum.drivers.k8s_capi_helm import errors
     from magnum.drivers.k8s_capi_helm.helm import versions
 
+    program = shutil.which("helm")
+    detail = f"'helm' is not an executable in PATH: {os.environ.get('PATH', '')}"
     try:
-        done = subprocess.run(
-            ["helm", "version", "--template={{.Version}}"],
-            capture_output=True,
-            check=True,
-            text=True,
-            timeout=HELM_TIMEOUT,
-        )
-        versions.supported_version(done.stdout)
-        return
-    except (OSError, subprocess.SubprocessError) as error:
-        detail = f"helm cannot be run: {error}"
+        if program:
+            done = subprocess.run(
+                [program, "version", "--template={{.Version}}"],
+                capture_output=True,
+                check=True,
+                text=True,
+                errors="replace",
+                timeout=HELM_TIMEOUT,
+            )
+            versions.supported_version(done.stdout)
+            return
+    except subprocess.CalledProcessError as error:
+        said = " ".join(error.stderr.split())[:200]
+        detail = f"{program} version ends with status {error.returncode}: {said}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        detail = f"{program} cannot be run: {error}"
     except errors.DriverError as error:
-        detail = error.detail
+        detail = f"{program} has an unsupported version: {error.detail}"
     yield (
         False,
         f"{detail}. magnum-conductor needs Helm 3.17 or newer, or 4.1.1 or newer, in its PATH; "

@@ -140,7 +140,28 @@ class TestStatus(TargetCase):
         self.helm("v3.12.0")
         self.assertIn("v3.12.0", self.check(expected=WARNING)["Helm"])
         (self.place / "helm").unlink()
-        self.assertIn("needs Helm 3.17 or newer", self.check(expected=WARNING)["Helm"])
+        said = self.check(expected=WARNING)["Helm"]
+        self.assertIn(f"'helm' is not an executable in PATH: {self.place}. ", said)
+        self.assertIn("needs Helm 3.17 or newer", said)
+
+    def test_which_helm_cannot_be_used_and_what_it_says(self) -> None:
+        self.helm("v3.12.0")
+        said = self.check(expected=WARNING)["Helm"]
+        self.assertTrue(said.startswith(f"{self.place}/helm has an unsupported version: "), said)
+        for script, words in (
+            ("#!/bin/sh\necho no such flag >&2; exit 3\n", "ends with status 3: no such flag"),
+            ("#!/bin/sh\nprintf '\\377'\n", "has an unsupported version"),
+        ):
+            self.write("helm", script, 0o755)
+            said = self.check(expected=WARNING)["Helm"]
+            self.assertIn(f"{self.place}/helm", said)
+            self.assertIn(words, said)
+
+    def test_an_authority_that_cannot_be_read(self) -> None:
+        missing = self.place / "ca.pem"
+        said = self.check(self.conf(f"[drivers]\nopenstack_ca_file = {missing}\n"), WARNING)
+        [text] = said.values()
+        self.assertIn(f"[drivers] openstack_ca_file is {missing}: ", text)
 
     def test_a_kubeconfig_is_missing_open_or_no_yaml(self) -> None:
         self.kubeconfig.chmod(0o640)
@@ -195,6 +216,13 @@ class TestStatus(TargetCase):
 
     def test_a_file_that_is_none_is_a_failure(self) -> None:
         conf = self.write("magnum.conf", "password without a group\n")
+        self.assertIn(f"line 1 of {conf} is neither a [group] nor", self.refusal(conf))
+        conf.write_bytes(b"[DEFAULT]\na = \xff password\n")
+        self.assertIn(f"{conf}: not in UTF-8, byte 14", self.refusal(conf))
+        self.assertIn(f"Is a directory: '{self.place}'", self.refusal(self.place))
+
+    def refusal(self, conf: Path) -> str:
+        """What is said where the configuration itself cannot be read."""
         program = self.target.root / "bin" / "magnum-k8s-capi-helm-status"
         done = subprocess.run(
             [str(program), "--config-file", str(conf), "upgrade", "check"],
@@ -206,9 +234,9 @@ class TestStatus(TargetCase):
         )
         self.assertEqual(FAILURE, done.returncode, done.stdout)
         self.assertIn("The configuration cannot be read: ", done.stderr)
-        self.assertIn(str(conf), done.stderr)
         self.assertNotIn("password", done.stderr)
         self.assertNotIn("Traceback", done.stderr)
+        return done.stderr
 
     def test_another_package_has_the_same_entry_point(self) -> None:
         info = self.target.site / "magnum_capi_helm-1.4.0.dist-info"
