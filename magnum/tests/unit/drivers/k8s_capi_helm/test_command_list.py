@@ -106,7 +106,7 @@ class TestRows(ListCase):
     def test_without_a_reason_the_bad_parts_are_named(self) -> None:
         self.made()
         texts = {"cluster": "Ready", "api": "ok", "nodegroup": "gone", "notice": "be careful"}
-        texts["credential"] = "not accepted"
+        texts |= {"credential": "not accepted", "request": "refused", "labels": "a=b"}
         self.set_row(status_reason=None, health_status="UNHEALTHY", health_status_reason=texts)
         [row] = self.rows()
         self.assertEqual(("credential, nodegroup", "refused"), (row["Reason"], row["Credential"]))
