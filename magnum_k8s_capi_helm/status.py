@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return int(upgradecheck.main(conf, "magnum", checks, arguments))
     except cfg.ConfigFileParseError as error:  # its text has the line, perhaps a password
-        number = re.search(r":(\d+), ", error.msg)
+        number = re.search(r":(\d+), ", str(error))
         line = f"line {number[1]} of {error.config_file}" if number else error.config_file
         detail = f"{line} is neither a [group] nor an option with a value"
     except UnicodeDecodeError as error:
