@@ -131,6 +131,10 @@ class KubeClient:
         """
         return self._wire.clock_check.difference
 
+    def namespaced_kinds(self) -> builtins.list[names.Kind]:
+        """All kinds of objects in namespaces that can be listed; raises as get does."""
+        return self._kinds.namespaced_kinds()
+
     def identity(self) -> str:
         """A text that is another one when the kubeconfig says something else; no request.
 
@@ -249,22 +253,26 @@ class KubeClient:
         return reply
 
     def delete(
-        self, kind: names.Kind, namespace: str | None, name: str, *, uid: str | None = None
+        self,
+        kind: names.Kind,
+        namespace: str | None,
+        name: str,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
     ) -> bool:
         """Have an object deleted; its finalizers may keep it there for a while.
 
         :param uid: delete only this very object, not a later one of the same name.
+        :param version: delete it only if this is still its resourceVersion.
         :returns: False when it is not there.
-        :raises errors.Conflict: the object of that name has another uid.
+        :raises errors.Conflict: the object of that name has another uid, or another version.
         :raises errors.DriverError: otherwise as for get.
         """
-        options: Json = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "propagationPolicy": "Background",
-        }
-        if uid is not None:
-            options["preconditions"] = {"uid": uid}
+        options: Json = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        options["propagationPolicy"] = "Background"
+        preconditions = {"uid": uid, "resourceVersion": version}
+        options["preconditions"] = {key: text for key, text in preconditions.items() if text}
         return (
             self._kinds.exchange("DELETE", kind, namespace, name, verb="delete", body=options)
             is not None

@@ -31,7 +31,7 @@ from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
-from magnum.drivers.k8s_capi_helm.reconcile.prerequisites import ROLE
+from magnum.drivers.k8s_capi_helm.reconcile.project_namespace import ROLE
 
 #: The roles that an operator applies: what is checked is what is documented.
 ROLES = pathlib.Path(k8s_capi_helm.__file__).parent / "manifests" / "rbac.yaml"
@@ -57,6 +57,10 @@ class Permission:
     def __str__(self) -> str:
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
         return f"{self.verb} {resource}{f' {self.name}' if self.name else ''}"
+
+
+#: What only the deletion of unused namespaces needs, which an operator may not want.
+_OPTIONAL = frozenset({Permission("", "namespaces", "delete"), Permission("*", "*", "list")})
 
 
 def check_kubeconfig(run: Reconciliation) -> Iterator[CheckResult]:
@@ -124,8 +128,14 @@ def _role_results(
     with futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         allowed = list(pool.map(functools.partial(_is_allowed, kube, namespace), role))
     denied = [one for one, is_allowed in zip(role, allowed, strict=True) if not is_allowed]
-    if not denied:
-        yield good_result(f"{len(role)} of {len(role)} permissions {where}.")
+    required = [one for one in denied if one not in _OPTIONAL]
+    if not required:
+        yield good_result(f"{len(role) - len(denied)} of {len(role)} permissions {where}.")
+        if denied:
+            yield good_result(
+                f"Optional and not granted: {', '.join(map(str, denied))}. Namespaces of projects "
+                "stay when their last cluster is deleted."
+            )
         return
     if len(denied) == len(role) and namespace:
         yield fault_result(
@@ -134,7 +144,7 @@ def _role_results(
             f"{ROLE} -o yaml."
         )
         return
-    for one in denied:
+    for one in required:
         # Without watches the driver reads objects for each cluster, which is slow and works.
         result = warning_result if one.verb == "watch" else fault_result
         yield result(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import dataclasses
+import functools
 from typing import Any
 
 from oslo_log import log as logging
@@ -32,6 +33,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     credentials,
     install,
     prerequisites,
+    project_namespace,
     reconciler,
     upgrade,
 )
@@ -117,20 +119,23 @@ def _create(
     plan = plan_create(run, context, cluster, nodegroups)
     request = plan.created_cluster.request
     release, level = request.release, conf.capi_helm.pod_security_level
-    prerequisites.ensure_namespace(clients, request.namespace, request.project_id, level)
     # The cloud has had its time: what begins here has its whole one.
     run = dataclasses.replace(run, now=clients.clock())
     limit = state.deadline(run.now, timeout or cluster.create_timeout)
     # The Lease comes first: nothing proves a release without one, and a row with its name could
     # not be deleted. A Lease whose row does not know its name is found by its label.
-    prerequisites.ensure_lease(clients, request, plan.created_cluster.facts, run.now, limit)
+    facts = plan.created_cluster.facts
+    create_lease = functools.partial(
+        prerequisites.ensure_lease, clients, request, facts, run.now, limit
+    )
+    project_namespace.create_in_namespace(clients, request, level, create_lease)
     if not finalize_deletion.name_release(run, context, cluster, release):
         return
     with clients.leases.acquire(
         request.namespace, release, wait=conf.capi_helm.lock_wait
     ) as held_lease:
         pairs = certificates.key_pairs(context, cluster)
-        facts = provision.create_resources(run.cloud(), request, plan.created_cluster.facts)
+        facts = provision.create_resources(run.cloud(), request, facts)
         created = dataclasses.replace(plan.created_cluster, facts=facts)
         prerequisites.save_secrets(run, held_lease, request, facts, pairs, plan.grants)
         try:

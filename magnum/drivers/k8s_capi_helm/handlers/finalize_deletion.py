@@ -14,7 +14,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import certificates, reader, refresh, saving
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import secrets
-from magnum.drivers.k8s_capi_helm.reconcile import ownership
+from magnum.drivers.k8s_capi_helm.reconcile import ownership, project_namespace
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import reasons
@@ -74,6 +74,7 @@ def release_lease(run: Reconciliation, context: Any, cluster: Any, owner: secret
         saving.save(cluster, status_reason=str(error))
         return False
     delete_leases(run.clients, owner.namespace)
+    project_namespace.delete_unused(run.clients, owner.namespace, owner.project_id)
     # Another pass that saw the row without a release has perhaps ended it meanwhile.
     return refresh.is_unchanged(cluster, context)
 
@@ -98,6 +99,7 @@ def discard_lease(run: Reconciliation, cluster: Any) -> None:
     namespace = reader.cluster_namespace(cluster, run.settings)
     try:
         run.clients.leases.delete(namespace, cluster.uuid)
+        project_namespace.delete_unused(run.clients, namespace, cluster.project_id)
     except errors.DriverError as error:
         LOG.info(
             "Cluster %s: whether it has left a Lease is not known: %s", cluster.uuid, error.detail

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube import response
 from magnum.drivers.k8s_capi_helm.kube.request import (
+    DISCOVERY,
     is_about,
     is_missing_kind,
     label_query,
@@ -76,6 +77,22 @@ class Discovery:
                     self._found[api, name] = kind
                 return kind
         raise missing_kind(f"{name} objects", f"{name} is not served in {api}")
+
+    def namespaced_kinds(self) -> list[names.Kind]:
+        """As :meth:`KubeClient.namespaced_kinds`."""
+        kinds: list[names.Kind] = []
+        for root in ("/api", "/apis"):
+            request = Request("GET", root, "read", "the kinds that it has", accept=DISCOVERY)
+            body = self._wire.send(request).json(request)
+            try:
+                if reason := response.not_a_discovery(body):
+                    raise unreachable(f"GET {root}: {reason}")
+                kinds += response.namespaced_kinds(body)
+            except (AttributeError, KeyError, TypeError) as error:
+                raise unreachable(f"GET {root}: no discovery: {error!r}") from None
+        with self._lock:
+            self._served.update({kind: kind.versions[0] for kind in kinds})
+        return kinds
 
     def _resources(self, path_of_api: str, api: str) -> list[Json]:
         """What an API has; nothing where it is not served."""

@@ -21,6 +21,12 @@ MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 # A list of the metadata of objects ("Metadata-only fetches" of the page above).
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+# All groups, versions and resources in one answer ("Aggregated discovery" of
+# https://kubernetes.io/docs/concepts/overview/kubernetes-api/); v2 since Kubernetes 1.30.
+DISCOVERY = ",".join(
+    f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+    for version in ("v2", "v2beta1")
+)
 # Answers after which the very same request may succeed: overload and trouble inside the server or
 # in one of its webhooks.
 PASSING = frozenset({408, 429, 500, 502, 503, 504})

@@ -42,6 +42,36 @@ def metadata_page(body: Any) -> Any:
     return {**body, "items": []} if is_empty else body
 
 
+def not_a_discovery(body: Any) -> str:
+    """Why an answer is not all that an API server has, "" if it is."""
+    if not isinstance(body, dict) or body.get("kind") != "APIGroupDiscoveryList":
+        return "no aggregated discovery, which Kubernetes has since 1.27"
+    stale = [
+        f"{group['metadata'].get('name', '')}/{version['version']}"
+        for group in body["items"]
+        for version in group["versions"]
+        if version.get("freshness", "Current") != "Current"
+    ]
+    return f"{', '.join(stale)} does not answer" if stale else ""
+
+
+def namespaced_kinds(body: Any) -> list[names.Kind]:
+    """The kinds of a discovery that are in namespaces and can be listed, in the best version."""
+    kinds: dict[tuple[str, str], names.Kind] = {}
+    for group in body["items"]:
+        # Of the core group it says no name.
+        group_name = group["metadata"].get("name", "")
+        for version in group["versions"]:
+            for resource in version.get("resources") or ():
+                if resource.get("scope") == "Namespaced" and "list" in resource["verbs"]:
+                    plural = resource["resource"]
+                    kind = names.Kind(
+                        group_name, resource["responseKind"]["kind"], plural, (version["version"],)
+                    )
+                    kinds.setdefault((group_name, plural), kind)
+    return list(kinds.values())
+
+
 def _not_of(
     obj: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str | None]
 ) -> str:

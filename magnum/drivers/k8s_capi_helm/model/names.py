@@ -115,6 +115,10 @@ AUTOSCALER = "autoscaler"
 LABEL_PROJECT = "magnum.openstack.org/project-id"
 LABEL_USER = "magnum.openstack.org/user-id"
 LABEL_UUID = "magnum.openstack.org/cluster-uuid"
+#: Annotation of a namespace that the driver has created: only such a one does it delete.
+CREATED_NAMESPACE = "k8s-capi-helm.magnum.openstack.org/created"
+#: Annotation of it with the newest release in it; each create changes it.
+NEWEST_RELEASE = "k8s-capi-helm.magnum.openstack.org/newest-release"
 #: Annotation with the whole id of a user, where the label has no room for it.
 USER_ID = "k8s-capi-helm.magnum.openstack.org/user-id"
 #: Annotation of Chart.yaml by which this project's charts are told from others of the same name.

@@ -17,7 +17,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import chart_store, errors
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
-from magnum.drivers.k8s_capi_helm.reconcile import prerequisites
+from magnum.drivers.k8s_capi_helm.reconcile import project_namespace
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.values import autoscaler, upgrade
 from magnum.drivers.k8s_capi_helm.values import live as values_live
@@ -89,7 +89,9 @@ def enforce_pod_security(clients: Clients, namespace: str, conf: Settings) -> No
     Helm is through by then, so trouble is for the log: the next run tries again.
     """
     try:
-        prerequisites.enforce_pod_security(clients, namespace, conf.capi_helm.pod_security_level)
+        project_namespace.enforce_pod_security(
+            clients, namespace, conf.capi_helm.pod_security_level
+        )
     except errors.DriverError as error:
         LOG.warning(
             "Namespace %s has no Pod Security level and cannot be labelled: %s. Apply the driver's "

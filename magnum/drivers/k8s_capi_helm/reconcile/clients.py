@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 import dataclasses
 import datetime
+import math
 import os
 import pathlib
 import re
 import threading
+import time
 from typing import Any
 
 import certifi
@@ -29,7 +31,7 @@ from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
 from magnum.drivers.k8s_capi_helm.lease import holder, ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import clock, names
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
-from magnum.drivers.k8s_capi_helm.reconcile.caches import FinishedOnce, FirstSeen
+from magnum.drivers.k8s_capi_helm.reconcile.caches import Cache, FinishedOnce, FirstSeen
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
@@ -56,6 +58,11 @@ def openstack(
     return Cloud(Services(service_clients(context), is_admin=bool(context.is_admin)))
 
 
+def _until_the_end() -> Cache[str, bool]:
+    """A cache of what this process knows until it ends."""
+    return Cache(math.inf)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Clients:
     """What the driver is given: one set per process, used by all of its threads.
@@ -72,8 +79,10 @@ class Clients:
         process has its own, with clients of its own.
     :ivar release_lists: held while all releases of a namespace are read: one conductor that starts
         is one client of the management cluster, however many threads its passes have.
+    :ivar namespace_refusal: whether it is said that namespaces of projects stay.
     :ivar cloud: OpenStack as the person, or the service user, of a context sees it.
     :ivar clock: the time of this host (aware, UTC).
+    :ivar pause: waits so many seconds.
     :ivar release_name: a name for the release of a new cluster, by the name of the cluster.
     """
 
@@ -90,8 +99,10 @@ class Clients:
     first_seen: FirstSeen = dataclasses.field(default_factory=FirstSeen)
     verdict_locks: lockutils.Semaphores = dataclasses.field(default_factory=lockutils.Semaphores)
     release_lists: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+    namespace_refusal: Cache[str, bool] = dataclasses.field(default_factory=_until_the_end)
     cloud: Callable[[Any], Cloud] = openstack
     clock: Callable[[], datetime.datetime] = clock.utc_now
+    pause: Callable[[float], None] = time.sleep
     release_name: Callable[[str], str] = names.release
 
     def reader(self) -> CachedReader:

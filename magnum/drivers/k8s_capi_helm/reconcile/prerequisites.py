@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Create the prerequisites of a release: namespace, role binding, Lease, Secrets."""
+"""Create the prerequisites of a release in its namespace: Lease, credential, Secrets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from magnum.drivers.k8s_capi_helm.model import (
     Chart,
     CloudFacts,
     ClusterRequest,
-    conditions,
     CredentialRoles,
     Json,
     names,
@@ -33,59 +32,11 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import ca_bundle, Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
-from magnum.drivers.k8s_capi_helm.values import pod_security
 
 LOG = logging.getLogger(__name__)
 
-#: ClusterRole that an operator installs (manifests/rbac.yaml); bound in each namespace made here,
-#: so that the driver needs no access to Secrets of the whole management cluster.
-ROLE = "magnum-k8s-capi-helm"
 #: How long a create may take from its Lease to its saved credential before it counts as dead.
 _FOUNDING_TIME = datetime.timedelta(minutes=3)
-
-
-def ensure_namespace(clients: Clients, namespace: str, project_id: str, level: str) -> None:
-    """Make the project's namespace and bind the driver's own role in it; both may be there.
-
-    They are made, never changed: the driver has no right to change them everywhere. What it may do
-    in a namespace that was there is :func:`enforce_pod_security`.
-
-    :param level: the Pod Security Standard that a new namespace enforces.
-    """
-    marks = {names.LABEL_PROJECT: project_id, **pod_security.namespace_labels(level)}
-    _ensure(clients, names.NAMESPACE, {"metadata": {"name": namespace, "labels": marks}})
-    _ensure(
-        clients,
-        names.ROLE_BINDING,
-        {
-            "metadata": {"name": ROLE, "namespace": namespace},
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": "ClusterRole",
-                "name": ROLE,
-            },
-            "subjects": [_own_subject(clients)],
-        },
-    )
-
-
-def enforce_pod_security(clients: Clients, namespace: str, level: str) -> None:
-    """Let a namespace enforce a Pod Security Standard, unless it says itself which one.
-
-    The driver's role in the namespace gives the right to; nothing gives it elsewhere. As long as a
-    Deployment there does not keep to ``restricted`` the namespace is left alone, or its pods could
-    not start again: an autoscaler of an older release, which its next operation corrects.
-
-    :raises errors.DriverError: the management cluster does not answer, or refuses.
-    """
-    obj = clients.kube.get(names.NAMESPACE, None, namespace)
-    if obj is None or pod_security.ENFORCE in (obj["metadata"].get("labels") or {}):
-        return
-    deployments = clients.kube.list(names.DEPLOYMENT, namespace)
-    pods = [deployment["spec"]["template"]["spec"] for deployment in deployments]
-    if all(pod_security.is_restricted(pod) for pod in pods):
-        merge = {"metadata": {"labels": pod_security.namespace_labels(level)}}
-        clients.kube.patch(names.NAMESPACE, None, namespace, merge)
 
 
 def ensure_lease(
@@ -275,30 +226,3 @@ def create_interrupted(
         "The creation was interrupted before the cluster's credential was saved, and only a "
         "request of its user can create one. Delete this cluster and create it again."
     )
-
-
-def _ensure(clients: Clients, kind: names.Kind, manifest: Json) -> None:
-    metadata = manifest["metadata"]
-    if clients.kube.get(kind, metadata.get("namespace"), metadata["name"]) is None:
-        with contextlib.suppress(errors.Conflict):
-            # Another worker may be opening the same namespace.
-            clients.kube.create(kind, manifest)
-
-
-def _own_subject(clients: Clients) -> dict[str, str]:
-    """Who the driver is on the management cluster, as an RBAC subject."""
-    review = clients.kube.create(
-        names.SELF_REVIEW,
-        {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}},
-    )
-    user = str(conditions.at_path(review, "status", "userInfo", "username") or "")
-    if not user:
-        raise errors.ManagementUnreachable(
-            "The management cluster does not report the user name of this Magnum service. Try "
-            "again in some minutes.",
-            f"SelfSubjectReview: {review}",
-        )
-    if user.startswith("system:serviceaccount:"):
-        _, _, namespace, name = user.split(":", 3)
-        return {"kind": "ServiceAccount", "namespace": namespace, "name": name}
-    return {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}

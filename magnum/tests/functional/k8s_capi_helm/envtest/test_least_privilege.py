@@ -7,12 +7,14 @@ the driver makes them. The promises of the Lease and of Helm are then kept under
 
 from __future__ import annotations
 
+import logging
 import pathlib
 import tempfile
 import types
 from typing import Any
 import uuid
 
+import fixtures
 import kubernetes.client
 import kubernetes.config
 import testtools
@@ -24,8 +26,9 @@ from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
-from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import prerequisites
+from magnum.drivers.k8s_capi_helm.model import conditions, names
+from magnum.drivers.k8s_capi_helm.reconcile import project_namespace
+from magnum.drivers.k8s_capi_helm.reconcile.caches import Cache
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import controller_check, helm, release_lease
@@ -115,7 +118,8 @@ class LeastPrivilegeCase(testtools.TestCase):
         """A namespace as the driver makes it for a project."""
         name = f"suite-{uuid.uuid4().hex[:12]}"
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        prerequisites.ensure_namespace(ports, name, "project-1", "restricted")
+        project_namespace.create_namespace(ports, name, "project-1", "restricted")
+        project_namespace.bind_role(ports, name)
         self.addCleanup(self.admin.delete, names.NAMESPACE, None, name)
         # The driver's first act there, too, is to make a Lease: that waits until the role holds.
         first = {"metadata": {"name": "first", "namespace": name}}
@@ -198,13 +202,117 @@ class TestWatches(LeastPrivilegeCase):
         self.assertEqual(after, versions())
 
 
+class TestNamespaces(LeastPrivilegeCase):
+    """A project's namespace goes with its last cluster, by the optional rules of the role."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ports: Any = types.SimpleNamespace(kube=self.kube, namespace_refusal=Cache(60.0))
+
+    def unused(self) -> str:
+        """A namespace whose last Lease has gone."""
+        name = self.make_namespace()
+        self.kube.delete(names.LEASE, name, "first")
+        return name
+
+    def is_deleted(self, name: str) -> bool:
+        obj = self.admin.get(names.NAMESPACE, None, name)
+        return obj is None or conditions.is_terminating(obj)
+
+    def test_one_with_nothing_in_it_goes(self) -> None:
+        name = self.unused()
+        project_namespace.delete_unused(self.ports, name, "project-1")
+        self.assertTrue(self.is_deleted(name))
+
+    def test_one_with_anything_in_it_stays(self) -> None:
+        """Also of kinds that the driver knows nothing of."""
+        foreign = (
+            (names.SECRET, {}),
+            (names.LEASE, {}),
+            (names.Kind("", "ResourceQuota", "resourcequotas", ("v1",)), {"spec": {}}),
+            (
+                names.Kind("networking.k8s.io", "NetworkPolicy", "networkpolicies", ("v1",)),
+                {"spec": {"podSelector": {}, "policyTypes": ["Ingress"]}},
+            ),
+            (names.OPENSTACK_SERVER, None),
+        )
+        for kind, body in foreign:
+            with self.subTest(kind=kind.name):
+                name = self.unused()
+                self.assertIn(
+                    (kind.group, kind.plural),
+                    [(one.group, one.plural) for one in self.kube.namespaced_kinds()],
+                )
+                if body is None:
+                    continue
+                metadata = {"name": "foreign", "namespace": name}
+                self.admin.apply(kind, {"metadata": metadata, **body})
+                project_namespace.delete_unused(self.ports, name, "project-1")
+                self.assertFalse(self.is_deleted(name))
+
+    def test_one_that_was_changed_since_it_was_read_stays(self) -> None:
+        """The API server compares the version; a create makes another one."""
+        name = self.unused()
+        read = self.kube.get(names.NAMESPACE, None, name)
+        assert read is not None
+        merge = {"metadata": {"annotations": {names.NEWEST_RELEASE: "demo-abcdefghijkl"}}}
+        self.kube.patch(names.NAMESPACE, None, name, merge)
+        self.assertRaises(
+            errors.Conflict,
+            self.kube.delete,
+            names.NAMESPACE,
+            None,
+            name,
+            uid=read["metadata"]["uid"],
+            version=read["metadata"]["resourceVersion"],
+        )
+        self.assertFalse(self.is_deleted(name))
+
+    def test_namespaces_of_others_stay_theirs(self) -> None:
+        self.make_namespace()
+        self.assertRaises(errors.NotAllowed, self.kube.delete, names.NAMESPACE, None, "default")
+
+    def test_without_the_rules_it_stays_and_nothing_fails(self) -> None:
+        """The role as an operator has it who does not want this."""
+        name, role = f"suite-{uuid.uuid4().hex[:12]}", f"{self.account}-smaller"
+        documents = yaml.safe_load_all(RBAC.read_text())
+        document = next(one for one in documents if one["metadata"]["name"].endswith("capi-helm"))
+        rules = [one for one in document["rules"] if one["verbs"] not in (["delete"], ["list"])]
+        self.assertEqual(2, len(document["rules"]) - len(rules))
+        self.admin.apply(CLUSTER_ROLE, {"metadata": {"name": role}, "rules": rules})
+        self.addCleanup(self.admin.delete, CLUSTER_ROLE, None, role)
+        metadata = {
+            "name": name,
+            "labels": {names.LABEL_PROJECT: "project-1"},
+            "annotations": {names.CREATED_NAMESPACE: "true"},
+        }
+        self.admin.apply(names.NAMESPACE, {"metadata": metadata})
+        self.addCleanup(self.admin.delete, names.NAMESPACE, None, name)
+        binding = {
+            "metadata": {"name": project_namespace.ROLE, "namespace": name},
+            "roleRef": {
+                "apiGroup": CLUSTER_ROLE.group,
+                "kind": CLUSTER_ROLE.name,
+                "name": role,
+            },
+            "subjects": [{"kind": "ServiceAccount", "name": self.account, "namespace": "default"}],
+        }
+        self.admin.create(names.ROLE_BINDING, binding)
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        for _ in range(2):
+            project_namespace.delete_unused(self.ports, name, "project-1")
+        self.assertFalse(self.is_deleted(name))
+        self.assertEqual(1, log.output.count("optional rules of the role"), log.output)
+
+
 class TestLimits(LeastPrivilegeCase):
     """What the driver may not do."""
 
     def test_a_namespace_can_be_opened_twice(self) -> None:
         name = self.make_namespace()
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        prerequisites.ensure_namespace(ports, name, "project-1", "restricted")
+        project_namespace.create_namespace(ports, name, "project-1", "restricted")
+        project_namespace.bind_role(ports, name)
         secret = {"metadata": {"name": "one", "namespace": name}, "stringData": {"a": "b"}}
         self.assertTrue(self.kube.apply(names.SECRET, secret)["metadata"]["uid"])
 

@@ -13,7 +13,7 @@ from kubernetes import client, config
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import Json, names
-from magnum.drivers.k8s_capi_helm.reconcile import prerequisites
+from magnum.drivers.k8s_capi_helm.reconcile import project_namespace
 from magnum.drivers.k8s_capi_helm.values import pod_security
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.envtest import kubeconfig
@@ -114,7 +114,7 @@ class TestOlder(LeastPrivilegeCase):
     def test_it_gets_its_level(self) -> None:
         name = self.older()
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        prerequisites.enforce_pod_security(ports, name, pod_security.RESTRICTED)
+        project_namespace.enforce_pod_security(ports, name, pod_security.RESTRICTED)
         self.assertEqual(pod_security.RESTRICTED, self.level(name))
 
     def test_no_other_namespace_does(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import Cluster, DEFAULT_GROUP
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import MagnumApi
+from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
 from magnum.tests.functional.k8s_capi_helm.sandbox.tenant import Tenant
 from magnum.tests.functional.k8s_capi_helm.sandbox.truth import Intent
 
@@ -107,8 +108,12 @@ class Customer:
         self.cluster.gone()
 
     def leave(self) -> None:
-        """See the cluster's last trace go; remove templates, user and project."""
+        """See the cluster's last trace go; remove templates, user and project.
+
+        Its namespace goes with the last cluster: the driver has the right to, and made it.
+        """
         self.cluster.swept()
+        management().gone(self.tenant.namespace)
         for template in self._templates:
             self.magnum.delete_template(template)
         self.tenant.leave()

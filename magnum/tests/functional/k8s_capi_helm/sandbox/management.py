@@ -43,6 +43,8 @@ PATHS = {
 _NEW, _OLD = "v1beta2", "v1beta1"
 #: Connecting and reading, in seconds.
 _PATIENCE = (5.0, 20.0)
+#: Seconds in which Kubernetes removes a namespace with nothing in it.
+_REMOVED_AFTER = 120.0
 #: What a project's namespace keeps when its last cluster is gone.
 _STAYS = frozenset(
     {"serviceaccounts/default", "configmaps/kube-root-ca.crt", "rolebindings/magnum-k8s-capi-helm"}
@@ -101,6 +103,27 @@ class Management:
                 raise
             found += [f"{plural}/{one['metadata']['name']}" for one in listed.get("items") or ()]
         return sorted(set(found) - _STAYS)
+
+    def gone(self, namespace: str) -> None:
+        """Wait until Kubernetes has removed a namespace that is being deleted.
+
+        :raises AssertionError: it is not being deleted, or it takes too long.
+        """
+        deadline, obj = time.monotonic() + _REMOVED_AFTER, self._namespace(namespace)
+        while obj is not None:
+            metadata = obj["metadata"]
+            assert metadata.get("deletionTimestamp"), (metadata, self.left(namespace))
+            assert time.monotonic() < deadline, f"not after {_REMOVED_AFTER:.0f} s: {obj}"
+            time.sleep(0.5)
+            obj = self._namespace(namespace)
+
+    def _namespace(self, name: str) -> Json | None:
+        try:
+            return self._ask("GET", f"/api/v1/namespaces/{name}")
+        except kubernetes.client.ApiException as error:
+            if error.status != 404:
+                raise
+            return None
 
     @functools.cached_property
     def _kinds(self) -> list[tuple[str, str]]:

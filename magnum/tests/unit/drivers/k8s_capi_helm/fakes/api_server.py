@@ -30,6 +30,8 @@ class FakeApiServer:
         """The answer to a request, for a server of the suites."""
         parts = urllib.parse.urlsplit(seen.path)
         place = [urllib.parse.unquote(one) for one in parts.path.strip("/").split("/")]
+        if len(place) == 1:
+            return 200, _discovery(is_core=place[0] == "api")
         group, version, *rest = place[1:] if place[0] == "apis" else ["", *place[1:]]
         if not rest:
             served = [{"name": one[2]} for one in KINDS if one[:2] == (group, version)]
@@ -67,8 +69,36 @@ class FakeApiServer:
             case "PATCH":
                 found = self._kube.apply(kind, seen.body)
             case _:
-                uid = (seen.body.get("preconditions") or {}).get("uid")
-                found = {} if self._kube.delete(kind, namespace, name, uid=uid) else None
+                compared = seen.body.get("preconditions") or {}
+                uid, read = compared.get("uid"), compared.get("resourceVersion")
+                is_there = self._kube.delete(kind, namespace, name, uid=uid, version=read)
+                found = {} if is_there else None
         if found is None:
             return 404, status("NotFound", name=name, kind=kind.plural)
         return 200, json.loads(json.dumps(found))
+
+
+def _discovery(*, is_core: bool) -> dict[str, Any]:
+    """All that is served, in one answer."""
+    items = [
+        {
+            "metadata": {"name": group} if group else {},
+            "versions": [
+                {
+                    "version": version,
+                    "freshness": "Current",
+                    "resources": [
+                        {
+                            "resource": plural,
+                            "responseKind": {"kind": kind.name},
+                            "scope": "Namespaced" if kind.namespaced else "Cluster",
+                            "verbs": ["list"],
+                        }
+                    ],
+                }
+            ],
+        }
+        for (group, version, plural), kind in KINDS.items()
+        if (not group) is is_core
+    ]
+    return {"kind": "APIGroupDiscoveryList", "items": items}

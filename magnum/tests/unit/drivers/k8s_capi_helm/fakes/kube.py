@@ -37,12 +37,14 @@ class FakeKube:
         error of the driver, or change the cluster as somebody else would.
     :ivar calls: what was called so far: (verb, kind, namespace, name).
     :ivar hand_out: makes what a caller gets of an object; who measures may do without copies.
+    :ivar namespaces_linger: deleted namespaces stay, and take nothing, until a test removes them.
     :ivar place: which management cluster it is; another text stands for another kubeconfig.
     """
 
     def __init__(self) -> None:
         self.unserved: set[names.Kind] = set()
         self.unreachable = False
+        self.namespaces_linger = False
         self.before: Callable[[str, names.Kind, str], None] | None = None
         self.calls: list[tuple[str, str, str, str]] = []
         self.user = "magnum"
@@ -138,7 +140,13 @@ class FakeKube:
     delete_collection = KubeClient.delete_collection
 
     def delete(
-        self, kind: names.Kind, namespace: str | None, name: str, *, uid: str | None = None
+        self,
+        kind: names.Kind,
+        namespace: str | None,
+        name: str,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
     ) -> bool:
         with self._call("delete", kind, namespace, name):
             key = _key(kind, namespace, name)
@@ -147,7 +155,10 @@ class FakeKube:
                 return False
             if uid is not None and found["metadata"]["uid"] != uid:
                 raise _conflict(kind, namespace, name, "the UID in the precondition does not match")
-            if found["metadata"].get("finalizers"):
+            if version is not None and found["metadata"]["resourceVersion"] != version:
+                raise _conflict(kind, namespace, name, "the object has been modified")
+            lingers = kind == names.NAMESPACE and self.namespaces_linger
+            if found["metadata"].get("finalizers") or lingers:
                 found["metadata"].setdefault("deletionTimestamp", "2026-01-01T00:00:00Z")
                 found["metadata"]["resourceVersion"] = self._next()
                 self._note("MODIFIED", key, found)
@@ -158,6 +169,17 @@ class FakeKube:
     def served_version(self, kind: names.Kind) -> str:
         with self._call("served", kind, None, ""):
             return kind.versions[0]
+
+    def namespaced_kinds(self) -> list[names.Kind]:
+        with self._call("discover", names.NAMESPACE, None, ""):
+            there = {(group, name) for group, name, _, _ in self._objects} | {
+                (kind.group, kind.name) for kind in (names.SECRET, names.LEASE)
+            }
+            return [
+                names.Kind(group, name, f"{name.lower()}s", ("v1",))
+                for group, name in sorted(there)
+                if name != names.NAMESPACE.name
+            ]
 
     def identity(self) -> str:
         return self.place
@@ -256,8 +278,18 @@ class FakeKube:
         return self._lock
 
     def _need_namespace(self, kind: names.Kind, namespace: str | None, name: str) -> None:
-        if kind.namespaced and _key(names.NAMESPACE, None, namespace or "") not in self._objects:
+        if not kind.namespaced:
+            return
+        found = self._objects.get(_key(names.NAMESPACE, None, namespace or ""))
+        if found is None:
             raise _conflict(kind, namespace, name, f'namespaces "{namespace}" not found')
+        if found["metadata"].get("deletionTimestamp"):
+            raise errors.NotAllowed("No.", f"namespace {namespace} is being terminated")
+
+    def _empty(self, namespace: str) -> None:
+        """What the controller of namespaces does with one that is deleted."""
+        for key in [key for key in self._objects if key[2] == namespace]:
+            self._forget(key)
 
     def _new(self, kind: names.Kind, manifest: Json) -> Json:
         group = f"{kind.group}/" if kind.group else ""
@@ -322,6 +354,8 @@ class FakeKube:
         self._log.append((version, what, key, copy.deepcopy(thing)))
 
     def _forget(self, key: _Key) -> None:
+        if key[:2] == (names.NAMESPACE.group, names.NAMESPACE.name):
+            self._empty(key[3])
         gone = self._objects.pop(key, None)
         if gone is not None:
             version = {"resourceVersion": self._next()}

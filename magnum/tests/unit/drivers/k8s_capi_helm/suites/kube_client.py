@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 from typing import Any
 import uuid
 
@@ -204,6 +205,15 @@ class KubeClientTests(KubeClientSuite):
         new = self.make_lease(namespace)["metadata"]["uid"]
         self.assertRaises(errors.Conflict, self.kube.delete, names.LEASE, namespace, "one", uid=old)
         self.assertTrue(self.kube.delete(names.LEASE, namespace, "one", uid=new))
+
+    def test_delete_compares_the_version(self) -> None:
+        namespace = self.make_namespace()
+        read = self.make_lease(namespace)["metadata"]["resourceVersion"]
+        merge = {"metadata": {"annotations": {"changed": "yes"}}}
+        new = self.kube.patch(names.LEASE, namespace, "one", merge)["metadata"]["resourceVersion"]
+        delete = functools.partial(self.kube.delete, names.LEASE, namespace, "one")
+        self.assertRaises(errors.Conflict, delete, version=read)
+        self.assertTrue(delete(version=new))
 
     def test_what_has_a_finalizer_stays_until_that_is_gone(self) -> None:
         namespace = self.make_namespace()
