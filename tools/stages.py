@@ -119,6 +119,15 @@ STAGES = {
         Stage("charts", "charts", 20, counts=True, binaries=True, sandbox=True),
         Stage("addons", "addons", 20, counts=True, binaries=True, sandbox=True),
         Stage("envtest", "envtest", 20, counts=True, binaries=True, sandbox=True),
+        Stage(
+            "helm-releases",
+            "helm-releases",
+            60,
+            counts=True,
+            binaries=True,
+            sandbox=True,
+            live=True,
+        ),
         Stage("kubeadm", "kubeadm", 60, counts=True, binaries=True, sandbox=True, live=True),
         Stage(
             "functional-core",

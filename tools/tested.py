@@ -128,6 +128,13 @@ def sandbox_helm() -> list[Subject]:
     return [{"Helm": binaries.HELM.version}]
 
 
+def given_helm() -> list[Subject]:
+    """The Helm that $HELM names."""
+    from sandbox.management import binaries
+
+    return [{"Helm": binaries.ask_version(Path(os.environ["HELM"]), binaries.HELM)}]
+
+
 def reference() -> list[Subject]:
     """The reference's chart that $REFERENCE_CHART names; nothing without it."""
     given = os.environ.get("REFERENCE_CHART")
@@ -159,6 +166,7 @@ SUBJECTS: dict[str, Callable[[], list[Subject]]] = {
     "kubernetes.kubeadm": kubeadm,
     "helm": helm,
     "helm.sandbox": sandbox_helm,
+    "helm.given": given_helm,
     "reference": reference,
     "mariadb": mariadb,
 }

@@ -8,12 +8,10 @@ needs it.
 """
 
 import dataclasses
-import os
 
 from sandbox.management import binaries, pinned_module
 from sandbox.management.binaries import Program
 from sandbox.management.pinned_module import PinnedModule
-from sandbox.state import SandboxError
 
 HOST = "k8s.io"
 
@@ -58,19 +56,11 @@ MINORS = (
 
 
 def selected() -> list[KubernetesRelease]:
-    """Those that $K8S_CAPI_HELM_MINORS names, like "1.34 1.36"; all without it.
+    """Those that $K8S_CAPI_HELM_MINORS names; all without it.
 
     :raises SandboxError: it names one that the table does not have.
     """
-    wanted = os.environ.get("K8S_CAPI_HELM_MINORS", "").replace(",", " ").split()
-    known = {one.minor: one for one in MINORS}
-    for minor in wanted:
-        if minor not in known:
-            raise SandboxError(
-                f"K8S_CAPI_HELM_MINORS: {minor} is not one of {', '.join(known)}; another one is "
-                f"a line of the table in {__file__}"
-            )
-    return [known[minor] for minor in wanted] or list(MINORS)
+    return pinned_module.selected(MINORS, "K8S_CAPI_HELM_MINORS")
 
 
 #: What prints the bootstrap data that Cluster API makes of rendered objects.

@@ -6,10 +6,11 @@ nothing that go.sum does not pin is ever built.
 """
 
 import abc
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 import json
+import os
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from sandbox.management import gomodules
 from sandbox.state import SandboxError
@@ -95,6 +96,25 @@ class PinnedModule(abc.ABC):
 
     def _sums(self) -> Path:
         return gomodules.GO / self.sums / "go.sum"
+
+
+Module = TypeVar("Module", bound=PinnedModule)
+
+
+def selected(modules: Sequence[Module], variable: str) -> list[Module]:
+    """Those whose minor releases an environment variable names, like "1.34 1.36"; all without it.
+
+    :raises SandboxError: it names one that is not there.
+    """
+    wanted = os.environ.get(variable, "").replace(",", " ").split()
+    known = {one.version.rpartition(".")[0]: one for one in modules}
+    for minor in wanted:
+        if minor not in known:
+            raise SandboxError(
+                f"{variable}: {minor} is not one of {', '.join(known)}; another one is a line of "
+                f"the table in {modules[0].table}"
+            )
+    return [known[minor] for minor in wanted] or list(modules)
 
 
 def pin(modules: Iterable[PinnedModule]) -> list[str]:
