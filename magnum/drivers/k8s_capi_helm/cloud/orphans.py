@@ -160,11 +160,12 @@ class Orphans:
     def _delete_balancers(self, balancers: list[Any]) -> list[str]:
         remaining = []
         for balancer in balancers:
+            title = _balancer_title(balancer)
             if not (balancer.provisioning_status or "").startswith("PENDING"):
                 with translate_errors("Octavia", f"load balancer '{balancer.name}'"):
                     octavia = self._services.octavia()
                     octavia.delete_load_balancer(balancer.id, cascade=True, ignore_missing=True)
-            remaining.append(_balancer_title(balancer))
+            remaining.append(title)
         return remaining
 
     def _addresses(self, release: str, project_id: str, kept_ports: set[str]) -> list[Any]:

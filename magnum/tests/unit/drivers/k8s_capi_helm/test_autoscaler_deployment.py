@@ -415,7 +415,6 @@ class TestNamespace(Case):
 
     def older(self, **labels: str) -> None:
         """The namespace as a driver of before made it."""
-        self.kube.remove(names.NAMESPACE, None, NAMESPACE)
         labels = {names.LABEL_PROJECT: "p1", **labels}
         self.kube.put(names.NAMESPACE, {"metadata": {"name": NAMESPACE, "labels": labels}})
 
