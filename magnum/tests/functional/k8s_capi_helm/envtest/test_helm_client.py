@@ -71,13 +71,23 @@ class TestHelmClient(suites_helm.HelmTests, HelmCase):
 
     def test_a_preview_is_what_would_be_applied(self) -> None:
         namespace = self.make_namespace()
-        text = "\U0001f600 a\x85b\u2028c\u2029d\x7fe\x9ff\ufeffg"
+        text = "\U0001f600 a\u2028b\u2029c\ufeffd"
         (found,) = self.helm.preview(namespace, suites_helm.RELEASE, self.chart, {"text": text})
         self.assertEqual(
             ("ConfigMap", suites_helm.RELEASE, {"text": text}),
             (found["kind"], found["metadata"]["name"], found["data"]),
         )
         self.assertIsNone(self.kube.get(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE))
+
+    def test_control_characters_are_kept_or_refused(self) -> None:
+        """The parser of Helm 3.17 takes none of them, those of later releases all of these."""
+        namespace, text = self.make_namespace(), "a\x85b\x7fc\x9fd"
+        try:
+            found = self.helm.preview(namespace, suites_helm.RELEASE, self.chart, {"text": text})
+        except errors.HelmRefused as error:
+            self.assertIn("control characters are not allowed", str(error))
+        else:
+            self.assertEqual([{"text": text}], [one["data"] for one in found])
 
     def test_what_is_taken_over_is_the_release_s(self) -> None:
         namespace = self.make_namespace()
@@ -117,7 +127,10 @@ class TestRefusals(suites_helm.HelmSuite, HelmCase):
 
     def test_a_value_against_the_schema_is_named(self) -> None:
         error = self.refused({"text": 7})
-        self.assertIn(": text: got number, want string", str(error))
+        # The second one is of Helm 3.17, which has another library for schemas.
+        self.assertRegex(
+            str(error), ": text: (got number, want string|Invalid type. Expected: string, given: i)"
+        )
         self.assertNotIn(str(self.directory), str(error))
         self.assertFalse(error.retryable)
 
