@@ -432,7 +432,8 @@ class TestDelete(driver_case.DriverCase):
         self.assertEqual({}, self.cloud.credentials)
         deleted = [(kind, name) for verb, kind, _, name in self.kube.calls if verb == "delete"]
         self.assertEqual(("Cluster", RELEASE), deleted[0])
-        self.assertEqual(("Lease", names.lease(RELEASE)), deleted[-1])
+        last = [("Lease", names.lease(RELEASE)), ("Namespace", NAMESPACE)]
+        self.assertEqual(last, deleted[-2:])
         self.assertEqual("uninstall", self.helm.runs[-1][0])
 
     def test_an_empty_management_cluster_deletes_no_row(self):
