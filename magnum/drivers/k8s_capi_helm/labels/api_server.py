@@ -86,7 +86,7 @@ class ApiServerLabels:
     kubeapi_options: tuple[tuple[str, str], ...] = label(
         component_flags.API_SERVER,
         (),
-        "--feature-gates=A=true,B=false --v=3",
+        "--feature-gates=AllAlpha=false,ContextualLogging=true --v=3",
         "Flags of the Kubernetes API server.",
     )
     kubecontroller_options: tuple[tuple[str, str], ...] = label(

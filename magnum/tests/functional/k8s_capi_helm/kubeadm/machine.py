@@ -32,6 +32,11 @@ FACTS = {
     "ds": {"meta_data": {"name": HOSTNAME, "uuid": "00000000-0000-4000-8000-00000000000a"}},
 }
 TIMEOUT = 120.0
+#: What is written when a machine is set up: a command that fails need not end the script.
+#: https://cluster-api.sigs.k8s.io/developer/providers/contracts/bootstrap-config
+SUCCESS = "run/cluster-api/bootstrap-success.complete"
+#: Directories of the image; the last one is that of a scenario's own image.
+FOLDERS = ("etc/containerd", "run/metadata", "tmp", "etc/house/patches")
 #: Programs of the machine's system; kubectl would need the API server.
 REPLACED = (
     *("apt-get", "kubectl", "modprobe", "mount", "systemctl", "umount", "update-ca-certificates"),
@@ -64,10 +69,12 @@ exec {program} "$verb" --config "$file" "$@" --dry-run --skip-phases={skipped}
 class Outcome:
     """What became of a machine.
 
+    :ivar is_set_up: whether kubeadm has come to its end.
     :ivar written: the directory into which kubeadm wrote what it would write.
     """
 
     returncode: int
+    is_set_up: bool
     output: str
     written: Path
 
@@ -83,7 +90,7 @@ def set_up(made: BootstrapData, place: Path, kubeadm: str) -> Outcome:
     :param kubeadm: the real program.
     """
     root, programs, written = place / "root", place / "bin", place / "written"
-    for folder in (root / "etc/containerd", root / "run/metadata", root / "tmp", programs, written):
+    for folder in (*(root / name for name in FOLDERS), programs, written):
         folder.mkdir(parents=True)
     (root / "etc/containerd/config.toml").write_text(CONTAINERD)
     name = f"COREOS_OPENSTACK_HOSTNAME={HOSTNAME}.example.org\n"
@@ -111,7 +118,8 @@ def set_up(made: BootstrapData, place: Path, kubeadm: str) -> Outcome:
         timeout=TIMEOUT,
         check=False,
     )
-    return Outcome(done.returncode, done.stdout, written)
+    is_set_up = (root / SUCCESS).exists()
+    return Outcome(done.returncode, is_set_up, done.stdout, written)
 
 
 def below(root: Path, script: str) -> str:

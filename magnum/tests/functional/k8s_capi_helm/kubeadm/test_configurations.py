@@ -101,7 +101,7 @@ class Configurations(unittest.TestCase):
     def test_kubeadm_accepts_them(self) -> None:
         for name, made, outcome in self.every():
             with self.subTest(shape=name, machine=made.kind, group=made.group):
-                self.assertEqual(0, outcome.returncode, outcome.output)
+                self.assertEqual((0, True), (outcome.returncode, outcome.is_set_up), outcome.output)
                 # What it does not know, or will not know any more, it only warns of.
                 self.assertNotRegex(outcome.output, r"(?i)unknown field|deprecated|strict decoding")
                 self.assertIn("\nok\n", f"\n{outcome.output}")
