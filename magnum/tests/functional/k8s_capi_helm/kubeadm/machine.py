@@ -52,7 +52,7 @@ SKIPPED = {
     "kubeconfig",
 }
 #: Takes ``kubeadm init --config FILE`` apart: the file is validated as it is. The dry run has other
-#: keys, if none are chosen: RSA keys take most of the time.
+#: keys, if none are chosen: RSA keys take most of the time. It finds patches below the directory.
 WRAPPER = """#!/bin/sh
 set -e
 verb=$1 file=$3
@@ -61,6 +61,7 @@ shift 3
 if ! grep -q '^encryptionAlgorithm:' "$file"; then
     sed -i 's/^kind: ClusterConfiguration$/&\\nencryptionAlgorithm: ECDSA-P256/' "$file"
 fi
+sed -i 's#^\\( *directory: \\)/#\\1{root}/#' "$file"
 exec {program} "$verb" --config "$file" "$@" --dry-run --skip-phases={skipped}
 """
 
@@ -98,7 +99,9 @@ def set_up(made: BootstrapData, place: Path, kubeadm: str) -> Outcome:
     for program in REPLACED:
         _write_program(programs / program, "#!/bin/sh\n")
     skipped = SKIPPED["init" if made.kind == "init" else "join"]
-    _write_program(programs / "kubeadm", WRAPPER.format(program=kubeadm, skipped=skipped))
+    _write_program(
+        programs / "kubeadm", WRAPPER.format(program=kubeadm, skipped=skipped, root=root)
+    )
     script = write_files(made, root)
     for path in [one for one in root.rglob("*.sh") if one.is_file()]:
         path.write_text(below(root, path.read_text()))
