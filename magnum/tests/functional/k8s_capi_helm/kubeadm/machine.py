@@ -130,6 +130,12 @@ def below(root: Path, script: str) -> str:
     return OWN_PATH.sub(f"{root}/", script)
 
 
+def with_facts(text: str) -> str:
+    """A text with what cloud-init knows of the machine."""
+    environment = jinja2.Environment(autoescape=False, trim_blocks=True)
+    return environment.from_string(text).render(**FACTS, **FACTS["v1"])
+
+
 def write_files(made: BootstrapData, root: Path) -> str:
     """Write the files of a machine below a directory, and return the script that runs then."""
     if made.format == "ignition":
@@ -137,9 +143,7 @@ def write_files(made: BootstrapData, root: Path) -> str:
             source = one["contents"].get("source", "data:,")
             _write(root, one["path"], _data(source), one.get("mode", 0o644))
         return (root / "etc/kubeadm.sh").read_text()
-    environment = jinja2.Environment(autoescape=False, trim_blocks=True)
-    text = environment.from_string(made.data).render(**FACTS, **FACTS["v1"])
-    found = yaml.safe_load(text)
+    found = yaml.safe_load(with_facts(made.data))
     for one in found["write_files"]:
         content = one["content"].encode()
         if one.get("encoding") == "base64":

@@ -176,7 +176,9 @@ def registration_flags(objects: list[Object], made: BootstrapData) -> dict[str, 
         plane = rendering.only(objects, "KubeadmControlPlane")
         spec = plane["spec"]["kubeadmConfigSpec"]
     node = spec[f"{'init' if made.kind == 'init' else 'join'}Configuration"]["nodeRegistration"]
-    return flags({"extraArgs": node.get("kubeletExtraArgs")})
+    found = flags({"extraArgs": node.get("kubeletExtraArgs")})
+    # On Flatcar a value is a variable of the shell, and none of cloud-init's.
+    return {name: machine.with_facts(value) for name, value in found.items()}
 
 
 def of_minor(release: KubernetesRelease) -> type[unittest.TestCase]:
