@@ -58,6 +58,7 @@ class TestCommand(unittest.TestCase):
         folders = os.pathsep.join(str(self.place / name) for name in ("3.17", "3.18"))
         path = os.pathsep.join((folders, os.environ["PATH"]))
         changed = {"PATH": path, helm_releases.VARIABLE: "3.17 3.18", "KUBEBUILDER_ASSETS": ""}
+        changed["K8S_CAPI_HELM_CACHE"] = str(self.place / "cache")  # nothing is built yet
         self.enterContext(mock.patch.dict(os.environ, changed))
 
     def run_with(self, code: str) -> int:
