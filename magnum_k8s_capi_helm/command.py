@@ -42,19 +42,15 @@ def begin(options: Any) -> Any:
     from magnum.drivers.k8s_capi_helm.handlers import reconciliation
     from magnum.drivers.k8s_capi_helm.reconcile import clients
 
-    arguments = [f"--config-file={path}" for path in options.config_file or ()]
-    arguments += [f"--config-dir={path}" for path in options.config_dir or ()]
+    files, directories = options.config_file or [], options.config_dir or []
+    arguments = [f"--config-file={path}" for path in files]
+    arguments += [f"--config-dir={path}" for path in directories]
     try:
         magnum.conf.CONF(arguments, project="magnum")
-    except cfg.ConfigFileParseError as error:  # its text has the line, perhaps a password
-        raise _unreadable(errors, str(error.config_file)) from None
-    except cfg.Error as error:
-        raise _unreadable(errors, str(error)) from None
+    except (cfg.Error, OSError, UnicodeDecodeError) as error:
+        raise errors.InvalidConfiguration(
+            "The configuration of Magnum cannot be read. Name its files with --config-file.",
+            status.unreadable_configuration(error, [*files, *directories]),
+        ) from None
     conf.register_opts(magnum.conf.CONF)
     return reconciliation.of_periodic_task(clients.of_process(magnum.conf.CONF), magnum.conf.CONF)
-
-
-def _unreadable(errors: Any, detail: str) -> Exception:
-    sentence = "The configuration of Magnum cannot be read. Name its files with --config-file."
-    unreadable: Exception = errors.InvalidConfiguration(sentence, detail)
-    return unreadable

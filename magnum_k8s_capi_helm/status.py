@@ -56,17 +56,28 @@ def main(argv: list[str] | None = None) -> int:
     checks = _commands(upgradecheck, conf)
     try:
         return int(upgradecheck.main(conf, "magnum", checks, arguments))
-    except cfg.ConfigFileParseError as error:  # its text has the line, perhaps a password
+    except (cfg.Error, OSError, UnicodeDecodeError) as error:
+        detail = unreadable_configuration(error, arguments)
+        sys.stderr.write(f"The configuration cannot be read: {detail}\n")
+        return FAILURE
+
+
+def unreadable_configuration(error: Exception, arguments: Iterable[str]) -> str:
+    """Which file of Magnum's configuration cannot be read, and why; without its contents.
+
+    :param error: of oslo.config, or of the file system.
+    :param arguments: of the program, some of which are paths.
+    """
+    from oslo_config import cfg
+
+    if isinstance(error, cfg.ConfigFileParseError):  # its text has the line, perhaps a password
         number = re.search(r":(\d+), ", str(error))
         line = f"line {number[1]} of {error.config_file}" if number else error.config_file
-        detail = f"{line} is neither a [group] nor an option with a value"
-    except UnicodeDecodeError as error:
+        return f"{line} is neither a [group] nor an option with a value"
+    if isinstance(error, UnicodeDecodeError):
         named = ", ".join(part for part in arguments if os.path.exists(part))
-        detail = f"{named or 'a file'}: not in UTF-8, byte {error.start}"
-    except (cfg.Error, OSError) as error:
-        detail = str(error)
-    sys.stderr.write(f"The configuration cannot be read: {detail}\n")
-    return FAILURE
+        return f"{named or 'a file'}: not in UTF-8, byte {error.start}"
+    return str(error)
 
 
 def missing_magnum(error: ImportError) -> str:

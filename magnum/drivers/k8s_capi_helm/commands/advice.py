@@ -31,7 +31,7 @@ ADVICE: Mapping[Cause, str] = {
     "cluster's application credential ([capi_helm] app_cred_roles).",
     Cause.REQUEST: "The request has to be corrected by its user: the message has the field and the "
     "value. Nothing was changed.",
-    Cause.TIMEOUT: "The part behind the semicolon is the cause. Cluster API goes on; the cluster "
+    Cause.TIMEOUT: "The part behind the semicolon is the cause. Cluster API continues; the cluster "
     "is COMPLETE again when that is corrected.",
     Cause.MANAGEMENT: "Run 'k8s-capi-helm check': the management cluster, or a controller there, "
     "does not work.",

@@ -18,6 +18,7 @@ from magnum.drivers.k8s_capi_helm.commands.check_result import (
     warning_result,
 )
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
+from magnum.drivers.k8s_capi_helm.commands.lister import exception_text
 from magnum.drivers.k8s_capi_helm.model import Chart, names
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
@@ -45,11 +46,9 @@ def check_database(run: Reconciliation) -> Iterator[CheckResult]:
     try:
         count = objects.Cluster.get_count_all(_admin())
     except db_exception.DBError as error:
-        # Its whole text has the statement, and parameters.
-        words = " ".join(str(error).partition("\n")[0].split())
         yield fault_result(
-            f"Magnum's database cannot be read: {words}. Check [database] connection, the network "
-            "to the database and its user."
+            f"Magnum's database cannot be read: {exception_text(error)}. Check [database] "
+            "connection, the network to the database and its user."
         )
     else:
         yield good_result(f"Magnum's database has {count} clusters.")

@@ -74,7 +74,7 @@ def _served_results(
 
 
 def _provider_results(run: Reconciliation) -> Iterator[CheckResult]:
-    """What clusterctl has noted of providers; only who may read all namespaces is told."""
+    """What clusterctl records of providers, if the driver's user may read it."""
     try:
         providers = run.clients.kube.list(names.PROVIDER, None)
     except errors.ManagementRefused:
@@ -145,7 +145,7 @@ def _silent_addons(run: Reconciliation) -> list[str]:
             return None
         return f"{metadata.get('namespace')}/{metadata.get('name')}"
 
-    return run.clients.kube.snapshot(names.HELM_RELEASE, keep)[0]
+    return [title for kind in _ADDONS for title in run.clients.kube.snapshot(kind, keep)[0]]
 
 
 def check_janitor(run: Reconciliation) -> Iterator[CheckResult]:

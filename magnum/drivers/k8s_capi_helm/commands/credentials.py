@@ -47,7 +47,7 @@ class Credentials(OperatorLister):
 
     "Expires" is the number of days until a credential ends; those that the driver creates never
     do. Retired credentials wait for their deletion by the driver. Only a user of the project can
-    rotate: Keystone creates application credentials for nobody else. Exit status 0: all are
+    rotate: Keystone creates application credentials for no other user. Exit status 0: all are
     accepted, 1: one expires within 30 days, or it is unknown whether it is accepted, 2: one is
     refused, missing, or expires within 7 days, 3: the management cluster cannot be read.
     """
@@ -134,7 +134,7 @@ def _state(
     credential: ApplicationCredential,
     ends: Mapping[str, datetime.datetime | None] | None,
 ) -> CredentialState:
-    """Whether Keystone accepts a credential, and how long that goes on."""
+    """Whether Keystone accepts a credential, and when it expires."""
     try:
         if not run.cloud().accepts(credential):
             return CredentialState(ExitStatus.CRITICAL, credential.id, "refused")

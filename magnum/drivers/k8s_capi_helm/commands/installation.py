@@ -2,7 +2,7 @@
 """Checks of an installation, as the distribution of the driver has them.
 
 They belong to the distribution and not to the driver: they have to run where the driver, or Magnum,
-cannot even be imported. So whoever starts the program hands them in.
+cannot even be imported. Therefore the console script passes them in.
 """
 
 from __future__ import annotations

@@ -102,11 +102,11 @@ def read_fleet(kube: KubeClient) -> Fleet:
 
     :raises errors.DriverError: the management cluster cannot be read.
     """
-    leases = kube.snapshot(names.LEASE, _lease_of, names.LABEL_UUID)[0]
+    records = dict(kube.snapshot(names.LEASE, _lease_of, names.LABEL_UUID)[0])
     ends: dict[ReleaseKey, datetime.datetime] = {}
     for key, end in kube.snapshot(names.MACHINE, _certificate_end)[0]:
         ends[key] = min(end, ends.get(key, end))
-    return Fleet(dict(leases), ends, _charts(kube, dict(leases)))
+    return Fleet(records, ends, _charts(kube, records))
 
 
 def _lease_of(lease: Json) -> tuple[ReleaseKey, ReleaseRecord | None] | None:

@@ -11,9 +11,11 @@ import logging
 from typing import Any, cast, Protocol
 
 from cliff import lister
+from oslo_utils import strutils
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
+from magnum.drivers.k8s_capi_helm.helm import failures
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 
@@ -82,9 +84,19 @@ class OperatorLister(lister.Lister, metaclass=abc.ABCMeta):
             # A database that is away, or a fault of the program: neither is a result.
             if self.program.options.debug:
                 raise
-            self.program.LOG.error("%s: %s", type(error).__name__, str(error).partition("\n")[0])
+            self.program.LOG.error("%s: %s", type(error).__name__, exception_text(error))
             return ExitStatus.UNKNOWN
         return self._exit_status
+
+
+def exception_text(error: Exception) -> str:
+    """What a library says, in one line and without passwords.
+
+    Of a database the first line is the cause; statement and parameters follow.
+    """
+    line = " ".join(str(error).partition("\n")[0].split())
+    masked: str = strutils.mask_password(failures.without_passwords(line))
+    return masked
 
 
 def operator_text(error: errors.DriverError) -> str:

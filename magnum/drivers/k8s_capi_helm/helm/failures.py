@@ -26,7 +26,7 @@ _HEAD, _TAIL = 1 << 16, 1 << 12
 #: A line of Helm's that begins the complaints of a chart, and one of its complaints.
 _CHART = re.compile(r"(?P<name>[^\s:]+):")
 _COMPLAINT = re.compile(r"\s*- (?P<at>at )?'?(?P<path>[^\s':]*)'?: (?P<words>.+)")
-_LOGIN = re.compile(r"://[^/@\s\"']*@")
+_LOGIN = re.compile(r"://[^/\s\"']*@")
 _OWN_CHARTS = frozenset({"openstack-cluster"})
 #: Subcommands that change a release.
 _CHANGES = frozenset({"install", "upgrade", "uninstall"})

@@ -301,11 +301,15 @@ class TestCommand(TargetCase):
 
     def test_a_configuration_that_cannot_be_read(self) -> None:
         broken = self.write("broken.conf", "[database]\nconnection\n")
-        for path in (broken, self.place / "none.conf"):
+        binary = self.place / "binary.conf"
+        binary.write_bytes(b"[DEFAULT]\nhost = \xff\n")
+        for path in (broken, self.place / "none.conf", binary, self.place):
             done = self.command("--config-file", str(path), "check", expected=UNKNOWN)
             self.assertIn("The configuration of Magnum cannot be read.", done.stderr)
             self.assertIn(str(path), done.stderr)
             self.assertNotIn("Traceback", done.stderr)
+        done = self.command("--config-file", str(broken), "check", expected=UNKNOWN)
+        self.assertIn(f"line 2 of {broken} is neither", done.stderr)
 
     def test_its_version_is_that_of_the_wheel(self) -> None:
         said = self.command("--version", expected=SUCCESS).stdout.strip()

@@ -53,6 +53,16 @@ class TestProgram(CommandCase):
             (UNKNOWN, "RuntimeError: the first line\n"), (printed.status, printed.error)
         )
 
+    def test_no_password_of_what_is_not_foreseen_is_printed(self) -> None:
+        for text in (
+            "cannot parse mysql+pymysql://magnum:se@cr:et@db/magnum?ssl=1",
+            "{'auth': {'password': 'se@cr:et'}}",
+        ):
+            self.problem = RuntimeError(text)
+            printed = self.command("check")
+            self.assertNotIn("cr:et", printed.error)
+            self.assertIn("RuntimeError: ", printed.error)
+
     def test_for_developers_there_is_a_traceback(self) -> None:
         self.problem = RuntimeError("the first line")
         printed = self.command("--debug", "check")

@@ -125,7 +125,9 @@ class TestHost(CheckCase):
 
     def test_the_database_is_away(self) -> None:
         def fail(*args: Any) -> None:
-            raise db_exception.DBConnectionError("away\n[SQL: SELECT 1 WHERE secret]")
+            raise db_exception.DBConnectionError(
+                "mysql+pymysql://magnum:secret@db/magnum is away\n[SQL: SELECT 1 WHERE secret]"
+            )
 
         engine = enginefacade.reader.get_engine()
         sqlalchemy.event.listen(engine, "before_cursor_execute", fail)
@@ -137,6 +139,7 @@ class TestHost(CheckCase):
             self.assertIn("Not checked completely, because Magnum's database cannot be", other)
         self.assertIn("away. Check [database] connection", line)
         self.assertNotIn("SELECT", line)
+        self.assertNotIn("secret", line)
 
     def test_the_operators_chart_is_not_there(self) -> None:
         self.ports = dataclasses.replace(self.ports, charts=_NoCharts())
@@ -327,8 +330,8 @@ class TestManagementCluster(CheckCase):
         self.assertIn("Install cluster-api-addon-provider", self.one("addon-provider"))
 
     def test_an_addon_provider_that_does_nothing(self) -> None:
-        for name in ("calico", "metrics"):
-            self.kube.put(names.HELM_RELEASE, {"metadata": {"namespace": NAMESPACE, "name": name}})
+        for kind, name in ((names.HELM_RELEASE, "calico"), (names.MANIFESTS, "storage")):
+            self.kube.put(kind, {"metadata": {"namespace": NAMESPACE, "name": name}})
         line = self.one("addon-provider")
         self.assertIn(f"nothing of addon {NAMESPACE}/calico and 1 more for 10 minutes", line)
 

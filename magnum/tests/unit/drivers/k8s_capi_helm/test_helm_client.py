@@ -235,6 +235,7 @@ class TestWords(testtools.TestCase):
             "pull a --repo https://b/c@d",
             failures.without_passwords("pull a --repo https://e:f@b/c@d"),
         )
+        self.assertEqual("https://b/c", failures.without_passwords("https://e:f@g@b/c"))
 
     def test_how_a_run_ended(self) -> None:
         for end, code, kind in (
