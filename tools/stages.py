@@ -120,16 +120,6 @@ STAGES = {
         Stage("addons", "addons", 20, counts=True, binaries=True, sandbox=True),
         Stage("envtest", "envtest", 20, counts=True, binaries=True, sandbox=True),
         Stage(
-            "helm-releases",
-            "helm-releases",
-            60,
-            counts=True,
-            binaries=True,
-            sandbox=True,
-            live=True,
-        ),
-        Stage("kubeadm", "kubeadm", 60, counts=True, binaries=True, sandbox=True, live=True),
-        Stage(
             "functional-core",
             "functional-core",
             30,
@@ -184,7 +174,7 @@ STAGES = {
         ),
         *(
             Stage(name, name, 60, counts=True, binaries=True, sandbox=True, live=True)
-            for name in ("storms", "storms-20", "storms-22")
+            for name in ("kubeadm", "helm-releases", "storms", "storms-20", "storms-22")
         ),
         Stage(
             "chart-packages",

@@ -39,7 +39,10 @@ class HelmRelease(PinnedModule):
         return self.version.rpartition(".")[0]
 
     def program(self) -> Program:
-        """The helm of this release."""
+        """The helm of this release; of one that the sandbox has, the same program."""
+        for pinned in (binaries.HELM, binaries.HELM4):
+            if pinned.version == self.version:
+                return pinned
         return Program(
             f"helm-{self.minor}",
             self.sums,

@@ -12,9 +12,6 @@ import contextlib
 import contextvars
 import time
 
-#: Requests of one project that may wait for others at one place, in each process: an eighth of the
-#: threads that Magnum has for all requests (``executor_thread_pool_size`` of oslo.messaging is 64).
-MAX_WAITING_REQUESTS = 8
 _until: contextvars.ContextVar[float | None] = contextvars.ContextVar("until", default=None)
 
 

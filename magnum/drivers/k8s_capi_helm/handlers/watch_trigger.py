@@ -10,7 +10,7 @@ It may take the first of the two snapshots that an end asks for. Then Magnum's o
 second one between its periods, two seconds later, and not beside another one of this process.
 
 Nothing waits for a prompt: watches only leave a name, and the few threads that look make no pass
-where somebody else holds the lock. Projects take turns with these threads, and none has all of
+where another one holds the lock. Projects take turns with these threads, and none has all of
 them: the changes of one with five hundred clusters delay those of another by the end of one pass at
 most. What they do not come to is seen by the next period.
 """
@@ -189,7 +189,7 @@ class WatchTriggers:
             if due > now:
                 continue
             if release in self._running or self._visits[release]:
-                # Whoever is at it may end it.
+                # The pass that runs may end it.
                 self._due[release] = now + _CONFIRM
             else:
                 ready.setdefault(self._namespaces.get(release, ""), (release, True))

@@ -17,7 +17,7 @@ import threading
 import time
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.model.fair_order import FairOrder
+from magnum.drivers.k8s_capi_helm.model.fair_order import FairOrder, MAX_WAITING_REQUESTS
 
 # Seconds between two looks whether whoever waits still may.
 _POLL = 0.25
@@ -81,7 +81,7 @@ class FairQueue:
     def _is_full(self, project: str) -> bool:
         """Whether enough of a project's requests wait; a chart to fetch ("") is on no record."""
         waiting = len(self._waiting.get(project, ()))
-        return bool(project) and waiting >= deadline.MAX_WAITING_REQUESTS
+        return bool(project) and waiting >= MAX_WAITING_REQUESTS
 
     def _is_next(self, project: str, token: object) -> bool:
         ready = [name for name in self._waiting if self._may_run(name)]

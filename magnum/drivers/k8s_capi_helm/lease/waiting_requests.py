@@ -9,6 +9,7 @@ import contextlib
 import threading
 
 from magnum.drivers.k8s_capi_helm import deadline
+from magnum.drivers.k8s_capi_helm.model.fair_order import MAX_WAITING_REQUESTS
 
 
 class WaitingRequests:
@@ -32,7 +33,7 @@ class WaitingRequests:
             yield True
             return
         with self._guard:
-            may_wait = self._counts[namespace] < deadline.MAX_WAITING_REQUESTS
+            may_wait = self._counts[namespace] < MAX_WAITING_REQUESTS
             self._counts[namespace] += may_wait
         try:
             yield may_wait

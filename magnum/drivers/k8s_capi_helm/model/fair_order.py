@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+#: Requests of one project that may wait for others at one place, in each process: an eighth of the
+#: threads that Magnum has for all requests (``executor_thread_pool_size`` of oslo.messaging is 64).
+MAX_WAITING_REQUESTS = 8
+
 
 class FairOrder:
     """The order in which projects get turns; for one thread at a time."""

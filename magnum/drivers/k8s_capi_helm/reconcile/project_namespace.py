@@ -222,7 +222,7 @@ def _record_release(clients: Clients, request: ClusterRequest, obj: Json) -> boo
     """Make another version of a namespace that could be deleted.
 
     :param obj: the namespace in which the Lease was created.
-    :returns: False if that has begun, or if this is another one of the same name by now.
+    :returns: False if its deletion has started, or if this is another one of the same name by now.
     :raises errors.Conflict: it is deleted.
     """
     if names.CREATED_NAMESPACE not in (obj["metadata"].get("annotations") or {}):

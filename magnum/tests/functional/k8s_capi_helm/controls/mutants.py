@@ -1217,7 +1217,7 @@ _BOUNDS = (
         "requests-wait-for-any-lock",
         "requests of one project wait for locks in all threads that Magnum has for requests",
         f"{DRIVER}/lease/waiting_requests.py",
-        "may_wait = self._counts[namespace] < deadline.MAX_WAITING_REQUESTS",
+        "may_wait = self._counts[namespace] < MAX_WAITING_REQUESTS",
         "may_wait = True",
         Suite.UNIT,
         ("test_release_lease",),

@@ -17,7 +17,7 @@ import testtools
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.helm.fair_queue import FairQueue
-from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.model import fair_order, names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm
 
@@ -198,7 +198,7 @@ class TestTurns(testtools.TestCase):
 
     def test_few_requests_of_a_project_wait_and_those_of_another_do(self) -> None:
         site = self.site(1)
-        for _ in range(1 + deadline.MAX_WAITING_REQUESTS):
+        for _ in range(1 + fair_order.MAX_WAITING_REQUESTS):
             site.ask("many", is_request=True)
         self.assertEqual([], site.left)
         for _ in range(50):

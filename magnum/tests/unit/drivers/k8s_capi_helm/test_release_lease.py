@@ -10,7 +10,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import deadline, errors, lease
 from magnum.drivers.k8s_capi_helm.kube.request import unreachable
-from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.model import fair_order, names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import lock, release_lease
 
@@ -226,12 +226,12 @@ class TestRequestsThatWait(release_lease.OperationsSuite, testtools.TestCase):
     def test_few_of_a_project_wait(self) -> None:
         with deadline.end_at(time.monotonic() + 60):
             self.ask(self.namespace)
-        self.assertEqual(deadline.MAX_WAITING_REQUESTS, self.deepest)
+        self.assertEqual(fair_order.MAX_WAITING_REQUESTS, self.deepest)
 
     def test_those_of_another_project_wait_all_the_same(self) -> None:
         with deadline.end_at(time.monotonic() + 60):
             self.ask(self.another)
-        self.assertEqual(1 + deadline.MAX_WAITING_REQUESTS, self.deepest)
+        self.assertEqual(1 + fair_order.MAX_WAITING_REQUESTS, self.deepest)
 
     def test_status_tasks_wait_in_any_number(self) -> None:
         self.ask(self.namespace)
@@ -242,4 +242,4 @@ class TestRequestsThatWait(release_lease.OperationsSuite, testtools.TestCase):
             self.deepest = 0
             with deadline.end_at(time.monotonic() + 60):
                 self.ask(self.namespace)
-            self.assertEqual(deadline.MAX_WAITING_REQUESTS, self.deepest)
+            self.assertEqual(fair_order.MAX_WAITING_REQUESTS, self.deepest)

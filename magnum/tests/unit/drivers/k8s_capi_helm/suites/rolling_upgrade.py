@@ -6,6 +6,7 @@ The newer version is made of this one's source (``next_version``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import dataclasses
 import datetime
 import json
@@ -37,6 +38,8 @@ class RollingSuite(release_lease.OperationsSuite):
     """Two conductors, the older with this version, the newer with another one."""
 
     version = "more_keys"
+    #: Makes a client that may do anything.
+    management: Callable[[], Any]
 
     def setUp(self) -> None:
         super().setUp()
@@ -52,10 +55,6 @@ class RollingSuite(release_lease.OperationsSuite):
             pause=self.clock.pause,
         )
         self.place = (self.namespace, RELEASE)
-
-    def management(self) -> Any:
-        """A client that may do anything."""
-        raise NotImplementedError
 
     def asked(self, identity: str, **fields: Any) -> Any:
         """An operation as the newer version has it."""
