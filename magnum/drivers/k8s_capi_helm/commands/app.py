@@ -15,6 +15,7 @@ from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.list_clusters import ListClusters
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
+from magnum.drivers.k8s_capi_helm.commands.support_bundle import SupportBundle
 from magnum.drivers.k8s_capi_helm.commands.why import Why
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -23,6 +24,7 @@ COMMANDS: Mapping[str, Any] = {
     "check": Check,
     "credentials": Credentials,
     "list": ListClusters,
+    "support-bundle": SupportBundle,
     "why": Why,
 }
 _DESCRIPTION = (

@@ -51,8 +51,9 @@ NOUNS = frozenset(
     failure field file flag fleet form format formatter function grace handler handshake hash head
     header healing help history host http https id identity index inheritance inside instant int
     interval item jitter job json key kwargs layer lb length limit line list lister location lock
-    log lookup lower makefile mapping maximum mean member membership message metal method minimum
-    minute mode module moment monitoring name nameserver networking number obj object operator
+    log lookup lower makefile mapping mask maximum mean member membership message metal method
+    minimum minute mode module moment monitoring name nameserver networking number obj object
+    operator
     option order outcome output owner ownership page pair parser part password path pattern pause
     payload peer period permission plan plugin pool position prefix problem process prog program
     proof protocol proxy purpose query question queue range reader reconciliation record recovery
@@ -106,7 +107,8 @@ ADJECTIVES = frozenset(
     malformed max min minimum misconfigured missing more most multiple new newer newest next no
     null old older oldest only open optional outdated own partial pending periodic plain
     possible present previous primary private public pure raw readable recent repeatable
-    required retryable same second separate short single software stale static strict transient
+    required retryable same second sensitive separate short single software stale static strict
+    transient
     true unaccepted unapplied unavailable unchanged unchecked unfinished unknown unreachable
     unreadable unrecorded unreferenced unsupported unusable unused unvalidated unwanted valid
     whole wide wrong
