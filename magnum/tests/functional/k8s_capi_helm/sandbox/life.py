@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lives of clusters: steps in order, several lives at once, each step a test.
 
-A life is lived in a thread of its own, because a cluster spends its time waiting. Lives of the
-modules ``test_core_*`` start together, those of ``test_more_*`` when these have ended; a life that
+A life is lived in a thread of its own, because a cluster spends its time waiting; but only so many
+at once as the processors build clusters for in the time that Cluster API gives a machine, else the
+machines are replaced that a test is waiting for. Lives of the modules ``test_core_*`` are lived
+first, those of ``test_more_*`` when these have ended; a life that
 stops the management cluster for everybody stands in ``test_outage``, or its controllers in
 ``test_silence``, one that starts a janitor for all clusters in ``test_janitor``, one that
 configures Magnum otherwise in ``test_site_*``, each alone.
@@ -30,6 +32,8 @@ Step = Callable[[Any], None]
 ALONE = "SANDBOX_TEST_ALONE"
 #: Seconds after which nobody waits for a step any more.
 _PATIENCE = 1200.0
+#: Lives at once; those that wait begin in the order of the tests.
+_places = threading.Semaphore(3 * (os.cpu_count() or 1))
 _begin = time.monotonic()
 
 
@@ -107,6 +111,10 @@ class Life:
         sys.stderr.flush()
 
     def _live(self) -> None:
+        with _places:
+            self._live_steps()
+
+    def _live_steps(self) -> None:
         unborn = self._try("customer", self._begin)
         broken = unborn
         for name in self.steps():
