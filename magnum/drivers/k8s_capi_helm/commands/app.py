@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from cliff import app, commandmanager
 
+from magnum.drivers.k8s_capi_helm.commands.adopt import Adopt
 from magnum.drivers.k8s_capi_helm.commands.check import Check
 from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
@@ -21,6 +22,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 NAME = "k8s-capi-helm"
 COMMANDS: Mapping[str, Any] = {
+    "adopt": Adopt,
     "check": Check,
     "credentials": Credentials,
     "list": ListClusters,

@@ -16,6 +16,17 @@ RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _OWNERSHIP = frozenset({RELEASE_NAME, RELEASE_NAMESPACE, "app.kubernetes.io/managed-by"})
 _SPAN = re.compile(r"(\d+h)?(\d+m)?(\d+s)?")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
+#: Fields by which Cluster API replaces machines: of a MachineDeployment the compared fields of
+#: ``mdutil``, of a KubeadmControlPlane those of its rollout
+#: (https://cluster-api.sigs.k8s.io/tasks/updating-machine-templates).
+_MACHINE_FIELDS = {
+    "MachineDeployment": re.compile(
+        r"spec\.template\.spec\.(version|bootstrap|infrastructureRef|failureDomain)\b"
+    ),
+    "KubeadmControlPlane": re.compile(
+        r"spec\.(version|kubeadmConfigSpec|machineTemplate\.(spec\.)?infrastructureRef)\b"
+    ),
+}
 
 
 def differences(manifest: Json, live: Json) -> Iterator[str]:
@@ -24,6 +35,15 @@ def differences(manifest: Json, live: Json) -> Iterator[str]:
     What the server or a controller has added stays either way; whose an object is does not count.
     """
     yield from _differing(_content(manifest), _content(live), "")
+
+
+def replaces_machines(kind: str, path: str) -> bool:
+    """Whether machines are replaced when a field of an object changes.
+
+    :param kind: of the object; *path* of the field, as in :func:`differences`.
+    """
+    pattern = _MACHINE_FIELDS.get(kind)
+    return pattern is not None and pattern.match(path) is not None
 
 
 def foreign_owner(live: Json, namespace: str, release: str) -> str:

@@ -163,11 +163,14 @@ def _exchanging(find: Callable[..., Any], made: Callable[[], Any]) -> Callable[.
     return exchanged
 
 
-def serve(configuration: str, play: Callable[[], None]) -> None:
+def serve(
+    configuration: str, play: Callable[[], None], made: Callable[[], Conductor] = Conductor
+) -> None:
     """Answer requests until there are no more.
 
     :param configuration: path of magnum.conf.
     :param play: puts the played OpenStack in the place of the real one.
+    :param made: makes the conductor, which answers.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever else is printed is no answer
@@ -178,7 +181,7 @@ def serve(configuration: str, play: Callable[[], None]) -> None:
     log.setup(CONF, "magnum")
     rpc.init(CONF)
     play()
-    conductor = Conductor()
+    conductor = made()
     for line in sys.stdin:
         verb, arguments = json.loads(line)
         try:

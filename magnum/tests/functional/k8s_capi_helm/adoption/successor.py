@@ -7,13 +7,16 @@ import dataclasses
 import os
 from pathlib import Path
 import sys
-from typing import Any
+from typing import Any, ClassVar
 import uuid
 
 import conductor
 import facts
 
+from magnum import objects
+from magnum.drivers.k8s_capi_helm.commands import adoption_plan
 from magnum.drivers.k8s_capi_helm.driver import Driver
+from magnum.drivers.k8s_capi_helm.handlers import reconciliation
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
@@ -64,14 +67,36 @@ class Cloud(FakeCloud):
         facts.drop_credential(credential_id)
 
 
+class Successor(conductor.Conductor):
+    """A conductor whose operator has the command."""
+
+    clients: ClassVar[clients.Clients]
+
+    def predict(self, count: int | None = None) -> dict[str, Any]:
+        """What the command says of the first operation, with so many workers asked for."""
+        cluster = self._cluster()
+        row = objects.NodeGroup.get_by_name(self._user, cluster.uuid, "default-worker")
+        before = row.node_count
+        run = reconciliation.of_periodic_task(self.clients, conductor.CONF)
+        row.node_count = before if count is None else count
+        row.save()
+        try:
+            plan = adoption_plan.plan_adoption(run, cluster, adoption_plan.NamespaceObjects(run))
+        finally:
+            row.node_count = before
+            row.save()
+        return {"state": plan.state.value, "changes": plan.changes, "text": plan.text}
+
+
 def play() -> None:
     cloud = Cloud()
     # As if another package of the driver were installed.
     charts = Path(os.environ.get(facts.BUNDLED, clients.BUNDLED))
     made = clients.build(conductor.CONF, charts=charts)
     given = dataclasses.replace(made, cloud=cloud.seen_by)
+    Successor.clients = given
     conductor.give(lambda: Driver(lambda settings: given))
 
 
 if __name__ == "__main__":
-    conductor.serve(sys.argv[1], play)
+    conductor.serve(sys.argv[1], play, Successor)

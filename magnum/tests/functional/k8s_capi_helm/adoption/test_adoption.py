@@ -64,6 +64,18 @@ class Adoption:
         values = self.store.values(release)
         self.assertEqual(10, values["etcd"]["blockDevice"]["size"])
 
+        # The operator's command predicts the first resize object by object, and writes nothing.
+        before = versions(self.objects())
+        self.assertEqual("unchanged", self.ask(SUCCESSOR, "predict")["state"])
+        self.assertEqual(
+            [
+                "Magnum's records ask for: resize default-worker",
+                f"MachineDeployment {release}-default-worker: spec.replicas",
+            ],
+            self.ask(SUCCESSOR, "predict", count=3)["changes"],
+        )
+        self.assertEqual(before, versions(self.objects()))
+
         # The first resize makes the Lease, and moves replicas.
         self.ask(SUCCESSOR, "resize", count=3)
         self.only_replicas("first resize", made, {f"{release}-default-worker"}, new=_lease(release))
@@ -141,6 +153,7 @@ class Adoption:
         self.assertEqual("true", self.store.values(release)["nodeGroups"][0]["autoscale"])
         self.ask(SUCCESSOR, "look")
         self.assertEqual(versions(before), versions(self.objects()))
+        self.assertEqual("unchanged", self.ask(SUCCESSOR, "predict")["state"])
         self.ask(SUCCESSOR, "add_group", name="more", node_count=1, **GROUP)
         found = changes(lasting(before), lasting(self.objects()))
         self.show("a second group", found)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``k8s-capi-helm adopt``: predict the adoption of magnum-capi-helm's clusters, or prove one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.commands.adoption_plan import (
+    AdoptionPlan,
+    AdoptionState,
+    NamespaceObjects,
+    plan_adoption,
+)
+from magnum.drivers.k8s_capi_helm.commands.clusters import find_cluster, own_clusters
+from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
+from magnum.drivers.k8s_capi_helm.helm import manifest_diff
+from magnum.drivers.k8s_capi_helm.magnum_objects import notices
+from magnum.drivers.k8s_capi_helm.model import conditions, names, secrets
+from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, ownership
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+
+COLUMNS = ("Cluster", "UUID", "State", "Chart", "Result", "Changes", "Notices")
+_STATUSES = {
+    AdoptionState.ADOPTED: ExitStatus.OK,
+    AdoptionState.UNCHANGED: ExitStatus.OK,
+    AdoptionState.CHANGES: ExitStatus.WARNING,
+    AdoptionState.WAITS: ExitStatus.WARNING,
+    AdoptionState.REFUSED: ExitStatus.CRITICAL,
+    AdoptionState.UNKNOWN: ExitStatus.UNKNOWN,
+}
+
+
+class Adopt(OperatorLister):
+    """Predict what the adoption of clusters of magnum-capi-helm changes, or confirm one by hand.
+
+    The driver adopts a cluster by itself with the first operation on it. With --dry-run nothing is
+    written. Exit status 0: nothing changes, 1: something changes or a cluster is in progress, 2: a
+    cluster is refused, 3: it could not be found out.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Which clusters, and whether something is written."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "clusters", nargs="*", metavar="CLUSTER", help="UUIDs, names, releases."
+        )
+        parser.add_argument("--all", action="store_true", help="All clusters of this driver.")
+        mode = parser.add_mutually_exclusive_group(required=True)
+        mode.add_argument("--dry-run", action="store_true", help="Predict; write nothing.")
+        mode.add_argument(
+            "--confirm",
+            action="store_true",
+            help="Declare that the release belongs to this one cluster, where no Secret proves it: "
+            "creates its Lease and labels its Secret.",
+        )
+        return parser
+
+    def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:
+        """A row for each cluster."""
+        if bool(arguments.clusters) == arguments.all:
+            raise errors.InvalidRequest("Name clusters, or use --all.")
+        if arguments.confirm:
+            if len(arguments.clusters) != 1:
+                raise errors.InvalidRequest("--confirm takes one cluster.")
+            _confirm(run, find_cluster(arguments.clusters[0]))
+        clusters = map(find_cluster, arguments.clusters) if arguments.clusters else own_clusters()
+        return _rows(run, clusters)
+
+
+def _rows(run: Reconciliation, clusters: Iterable[Any]) -> Rows:
+    objects, rows, worst = NamespaceObjects(run), [], ExitStatus.OK
+    for cluster in clusters:
+        plan = plan_adoption(run, cluster, objects)
+        rows.append(_row(run, cluster, plan))
+        worst = max(worst, _STATUSES[plan.state])
+    return COLUMNS, rows, worst
+
+
+def _row(run: Reconciliation, cluster: Any, plan: AdoptionPlan) -> tuple[str, ...]:
+    sentences: tuple[str, ...] = ()
+    if plan.state not in (AdoptionState.ADOPTED, AdoptionState.REFUSED):
+        sentences = notices.field_notices(cluster, run.settings, None, list(cluster.nodegroups))
+    return (
+        cluster.name or "",
+        cluster.uuid,
+        plan.state.value,
+        plan.chart,
+        plan.text,
+        "\n".join(plan.changes),
+        "\n".join(sentences),
+    )
+
+
+def _confirm(run: Reconciliation, cluster: Any) -> None:
+    """Write down that a release belongs to a cluster, unless something says the contrary.
+
+    :raises errors.NotOwned: it is another driver's or another cluster's.
+    :raises errors.ProofNotFound: there is no such release here.
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    if sentence := ownership.foreign_reason(cluster):
+        raise errors.NotOwned(sentence)
+    owner, kube = ownership.owner(cluster, run.settings), run.clients.kube
+    obj = kube.get(names.CLUSTER, owner.namespace, owner.release) if owner.release else None
+    if obj is None:
+        raise errors.ProofNotFound(
+            f"There is no Cluster '{owner.release}' in namespace '{owner.namespace}' of this "
+            "management cluster. Check the kubeconfig and [capi_helm] namespace_prefix."
+        )
+    other = manifest_diff.owner_uuid(obj)
+    if other not in ("", owner.cluster_uuid):
+        raise errors.NotOwned(
+            f"Cluster '{owner.release}' is labelled as that of cluster '{other}'."
+        )
+    live = run.clients.helm.live(owner.namespace, owner.release)
+    name = credential_secret.secret_name(kube, owner, live.values if live else {})
+    run.clients.leases.open(
+        owner.namespace,
+        owner.release,
+        cluster_uuid=owner.cluster_uuid,
+        project_id=owner.project_id,
+    )
+    secret = kube.get(names.SECRET, owner.namespace, name)
+    if secret is not None and conditions.object_label(secret, names.LABEL_UUID) is None:
+        kube.patch(
+            names.SECRET, owner.namespace, name, {"metadata": {"labels": secrets.labels(owner)}}
+        )

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``adopt --dry-run`` predicts what the first operation changes; ``--confirm`` is a proof by hand.
+
+Whether the prediction equals what the real Helm does is asked by a functional test.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import gzip
+import json
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.helm import manifest_diff
+from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
+    CommandCase,
+    CRITICAL,
+    OK,
+    UNKNOWN,
+    WARNING,
+)
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
+
+DEPLOYMENT = f"{RELEASE}-default-worker"
+
+
+class AdoptCase(CommandCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.made()
+        self.kube.remove(names.LEASE, NAMESPACE, names.lease(RELEASE))
+        self.helm.renders = lambda values: self.existing()
+
+    def existing(self) -> list[Json]:
+        """The objects that are there, as the chart renders them."""
+        return [
+            copy.deepcopy(obj)
+            for kind in (names.CLUSTER, names.CONTROL_PLANE, names.MACHINE_DEPLOYMENT)
+            for obj in self.kube.list(kind, NAMESPACE)
+        ]
+
+    def renders(self, change: Any) -> None:
+        """From now on the chart renders the changed objects."""
+
+        def render(values: Json) -> list[Json]:
+            objects = self.existing()
+            change(objects)
+            return objects
+
+        self.helm.renders = render
+
+    def deployed(self, objects: list[Json]) -> None:
+        """What Helm says that it has written last."""
+        release = {"manifest": "\n---\n".join(map(json.dumps, objects))}
+        packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
+        labels = {"owner": "helm", "name": RELEASE, "version": "1", "status": "deployed"}
+        self.kube.put(
+            names.SECRET,
+            {
+                "metadata": {
+                    "name": f"sh.helm.release.v1.{RELEASE}.v1",
+                    "namespace": NAMESPACE,
+                    "labels": labels,
+                },
+                "data": {"release": base64.b64encode(packed).decode()},
+            },
+        )
+
+    def row(self, *argv: str, status: int = OK) -> dict[str, Any]:
+        [row] = self.rows(*argv, status=status)
+        return row
+
+    def rows(self, *argv: str, status: int = OK) -> list[dict[str, Any]]:
+        printed = self.command("adopt", "-f", "json", *(argv or ("--dry-run", "demo")))
+        self.assertEqual(status, printed.status, printed.out + printed.error)
+        return printed.rows()
+
+    def world(self) -> list[str]:
+        return sorted(map(str, self.kube.everything()))
+
+
+class TestDryRun(AdoptCase):
+    def test_nothing_changes_and_nothing_is_written(self) -> None:
+        before = self.world()
+        row = self.row()
+        self.assertEqual(("unchanged", ""), (row["State"], row["Changes"]))
+        self.assertTrue(row["Chart"].startswith("openstack-cluster "), row)
+        self.assertEqual(before, self.world())
+
+    def test_one_that_is_adopted(self) -> None:
+        self.resize(1)
+        self.assertEqual("adopted", self.row()["State"])
+
+    def test_fields_that_change(self) -> None:
+        def change(objects: list[Json]) -> None:
+            for obj in objects:
+                if obj["metadata"]["name"] == DEPLOYMENT:
+                    obj["spec"]["template"]["spec"]["version"] = "v1.99.0"
+                if obj["kind"] == "Cluster":
+                    obj["metadata"]["labels"]["more"] = "text"
+
+        self.renders(change)
+        row = self.row(status=WARNING)
+        self.assertEqual("changes", row["State"])
+        self.assertEqual(
+            [
+                f"Cluster {RELEASE}: labels.more",
+                f"MachineDeployment {DEPLOYMENT}: spec.template.spec.version (replaces machines)",
+            ],
+            row["Changes"].splitlines(),
+        )
+        self.assertIn("1 of them replace machines", row["Result"])
+
+    def test_objects_that_come_and_disappear(self) -> None:
+        kept = {"helm.sh/resource-policy": "keep"}
+        old = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "old"}}
+        stays = {**old, "metadata": {"name": "stays", "annotations": kept}}
+        self.deployed([*self.existing(), old, stays])
+        new = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}
+        self.renders(lambda objects: objects.append(new))
+        self.assertEqual(
+            ["ConfigMap new is created", "ConfigMap old is deleted"],
+            self.row(status=WARNING)["Changes"].splitlines(),
+        )
+
+    def test_a_field_that_helm_does_not_write_any_more(self) -> None:
+        before = self.existing()
+        before[0]["spec"]["more"] = "text"
+        self.deployed(before)
+        self.assertEqual(f"Cluster {RELEASE}: spec.more", self.row(status=WARNING)["Changes"])
+
+    def test_what_the_records_ask_for_is_among_it(self) -> None:
+        nodegroup = self.group("default-worker")
+        nodegroup.node_count = 3
+        nodegroup.save()
+        row = self.row(status=WARNING)
+        self.assertEqual("Magnum's records ask for: resize default-worker", row["Changes"])
+        self.assertIn("no machine is replaced", row["Result"])
+
+    def test_the_prediction_is_what_the_first_operation_gives_to_helm(self) -> None:
+        given: list[Json] = []
+
+        def render(values: Json) -> list[Json]:
+            given.append(values)
+            return self.existing()
+
+        self.helm.renders = render
+        nodegroup = self.group("default-worker")
+        nodegroup.node_count = 3
+        nodegroup.save()
+        self.rows(status=WARNING)
+        self.helm.runs.clear()
+        self.resize(3)
+        self.assertEqual([given[0]], [values for _, _, values in self.helm.runs])
+
+    def test_labels_get_their_notices(self) -> None:
+        cluster = self.cluster()
+        cluster.labels = {"heapster_enabled": "true", "boot_volume_size": "much"}
+        cluster.save()
+        row = self.row()
+        self.assertIn("heapster_enabled", row["Notices"])
+        self.assertIn("'boot_volume_size' has the value 'much'", row["Notices"])
+
+    def test_one_in_progress_waits(self) -> None:
+        cluster = self.cluster()
+        cluster.status = "UPDATE_IN_PROGRESS"
+        cluster.save()
+        self.assertEqual("waits", self.row(status=WARNING)["State"])
+
+    def test_all_of_them(self) -> None:
+        [row] = self.rows("--dry-run", "--all")
+        self.assertEqual(self.cluster().uuid, row["UUID"])
+
+
+class TestRefused(AdoptCase):
+    def refused(self, text: str, state: str = "refused", status: int = CRITICAL) -> None:
+        before = self.world()
+        row = self.row(status=status)
+        self.assertEqual(state, row["State"])
+        self.assertIn(text, row["Result"])
+        self.assertEqual(before, self.world())
+
+    def unlabel(self) -> None:
+        """The Secret of the credential has lost its labels."""
+        for secret in self.kube.list(names.SECRET, NAMESPACE):
+            secret["metadata"]["labels"] = {}
+            self.kube.put(names.SECRET, secret)
+
+    def test_no_secret_proves_it(self) -> None:
+        self.unlabel()
+        self.refused("use --confirm")
+
+    def test_the_lease_of_another_cluster(self) -> None:
+        self.ports.leases.open(NAMESPACE, RELEASE, cluster_uuid="another", project_id="p1")
+        self.refused("is that of cluster 'another'")
+
+    def test_a_release_that_is_gone(self) -> None:
+        self.helm.releases.clear()
+        self.refused("Restore its Secrets")
+
+    def test_a_chart_that_cannot_be_fetched(self) -> None:
+        live = self.helm.releases[NAMESPACE, RELEASE]
+        self.helm.releases[NAMESPACE, RELEASE] = type(live)(
+            **{
+                **{field: getattr(live, field) for field in type(live).__slots__},
+                "chart_version": "0.1.0",
+            }
+        )
+        self.refused("is not available any more")
+
+    def test_an_object_of_another_release(self) -> None:
+        cluster = self.kube.list(names.CLUSTER, NAMESPACE)[0]
+        cluster["metadata"]["annotations"] = {
+            manifest_diff.RELEASE_NAME: "other",
+            manifest_diff.RELEASE_NAMESPACE: NAMESPACE,
+        }
+        self.kube.put(names.CLUSTER, cluster)
+        self.refused("belongs to another release")
+
+    def test_another_driver(self) -> None:
+        cluster = self.cluster()
+        cluster.stack_id = "kube-abcde"
+        cluster.save()
+        self.refused("was not created by this driver")
+        self.assertEqual([], self.rows("--dry-run", "--all"))
+
+    def test_a_management_cluster_that_is_away(self) -> None:
+        self.kube.unreachable = True
+        self.refused("", "unknown", UNKNOWN)
+
+    def test_wrong_calls(self) -> None:
+        for argv in (
+            ("--dry-run",),
+            ("--dry-run", "--all", "demo"),
+            ("demo",),
+            ("--confirm", "--all"),
+            ("--confirm", "demo", "demo"),
+            ("--confirm", "--dry-run", "demo"),
+        ):
+            printed = self.command("adopt", *argv)
+            self.assertEqual((UNKNOWN, ""), (printed.status, printed.out), argv)
+
+    def test_a_proof_by_hand(self) -> None:
+        self.unlabel()
+        self.assertEqual("adopted", self.row("--confirm", "demo")["State"])
+        record = self.ports.leases.read(NAMESPACE, RELEASE)
+        assert record is not None
+        self.assertEqual(self.cluster().uuid, record.cluster_uuid)
+        secret = self.kube.get(names.SECRET, NAMESPACE, f"{RELEASE}-cloud-credentials")
+        self.assertEqual(self.cluster().uuid, secret["metadata"]["labels"][names.LABEL_UUID])
+        self.resize(3)
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+
+    def test_no_proof_by_hand_against_another_word(self) -> None:
+        self.unlabel()
+        cluster = self.kube.list(names.CLUSTER, NAMESPACE)[0]
+        cluster["metadata"]["labels"] = {names.LABEL_UUID: "another"}
+        self.kube.put(names.CLUSTER, cluster)
+        self.unproved("is labelled as that of cluster 'another'")
+
+    def test_no_proof_by_hand_of_what_is_not_there(self) -> None:
+        self.kube.remove(names.CLUSTER, NAMESPACE, RELEASE)
+        self.unproved("Check the kubeconfig")
+
+    def unproved(self, text: str) -> None:
+        before = self.world()
+        printed = self.command("adopt", "--confirm", "demo")
+        self.assertEqual((UNKNOWN, ""), (printed.status, printed.out))
+        self.assertIn(text, printed.error)
+        self.assertEqual(before, self.world())
