@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.cloud.services import (
     Services,
     translate_errors,
 )
-from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.model import CloudResource, names
 
 LOG = logging.getLogger(__name__)
 
@@ -45,26 +45,30 @@ class Orphans:
         :param namespace: of the cluster on its management cluster.
         :raises errors.DriverError: Nova or Neutron cannot be asked.
         """
-        prefix = f"{release}-"
-        servers = list_of_project(
-            "Nova",
-            "the servers",
-            project_id,
-            lambda: self._services.nova().servers(
-                all_projects=True, project_id=project_id, name=f"^{prefix}"
-            ),
-        )
-        existing = [
-            server
-            for server in servers
-            if (server.name or "").startswith(prefix) and server.status not in _DEAD_SERVERS
+        servers = self._own_servers(release, project_id, namespace)
+        return tuple(sorted(server.name for server in servers))
+
+    def resources(self, release: str, project_id: str, namespace: str) -> tuple[CloudResource, ...]:
+        """A cluster's servers and what its Services have left, by id; nothing is deleted.
+
+        :param namespace: of the cluster on its management cluster.
+        :raises errors.DriverError: Nova, Octavia or Neutron cannot be asked.
+        """
+        found = [
+            CloudResource("Nova", f"server {server.name}", str(server.id), server.status or "")
+            for server in self._own_servers(release, project_id, namespace)
         ]
-        own_servers = (
-            server
-            for server in existing
-            if self._is_own_server(server, release, project_id, namespace)
-        )
-        return tuple(sorted(server.name for server in own_servers))
+        for balancer in self._existing_balancers(release, project_id):
+            state = balancer.provisioning_status or ""
+            title = f"load balancer {balancer.name}"
+            found.append(CloudResource("Octavia", title, str(balancer.id), state))
+        for floating_ip in self._addresses(release, project_id, set()):
+            title = _address_title(floating_ip)
+            found.append(CloudResource("Neutron", title, str(floating_ip.id)))
+        for security_group in self._security_groups(release, project_id):
+            title = _group_title(security_group)
+            found.append(CloudResource("Neutron", title, str(security_group.id)))
+        return tuple(found)
 
     def delete_services(self, release: str, project_id: str) -> tuple[str, ...]:
         """Delete what the cluster's Services of type LoadBalancer have left.
@@ -123,6 +127,27 @@ class Orphans:
             for balancer in balancers
             if balancer.name == name
         )
+
+    def _own_servers(self, release: str, project_id: str, namespace: str) -> list[Any]:
+        prefix = f"{release}-"
+        servers = list_of_project(
+            "Nova",
+            "the servers",
+            project_id,
+            lambda: self._services.nova().servers(
+                all_projects=True, project_id=project_id, name=f"^{prefix}"
+            ),
+        )
+        existing = [
+            server
+            for server in servers
+            if (server.name or "").startswith(prefix) and server.status not in _DEAD_SERVERS
+        ]
+        return [
+            server
+            for server in existing
+            if self._is_own_server(server, release, project_id, namespace)
+        ]
 
     def _is_own_server(self, server: Any, release: str, project_id: str, namespace: str) -> bool:
         # Neutron lets anybody write any server into a port of the own project.

@@ -8,6 +8,7 @@ travel as the JSON the API server sent (:data:`Json`).
 from magnum.drivers.k8s_capi_helm.model.cloud import (
     CloudCapability,
     CloudFacts,
+    CloudResource,
     Flavor,
     FloatingIp,
     Image,
@@ -61,6 +62,7 @@ __all__ = [
     "Chart",
     "CloudCapability",
     "CloudFacts",
+    "CloudResource",
     "ClusterRequest",
     "CredentialRoles",
     "DeferredChange",

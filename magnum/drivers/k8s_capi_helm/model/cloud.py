@@ -69,6 +69,21 @@ class FloatingIp:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class CloudResource:
+    """A resource in OpenStack that belongs to a cluster.
+
+    :ivar service: that has it, such as ``Nova``.
+    :ivar title: what it is, with its name.
+    :ivar state: in the words of the service, "" where it has none.
+    """
+
+    service: str
+    title: str
+    id: str
+    state: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class ResolvedNames:
     """The resolved names of a request, as the requesting user saw them.
 

@@ -64,16 +64,13 @@ CONTROL_PLANE = Kind(
     CONTROL_PLANE_GROUP, "KubeadmControlPlane", "kubeadmcontrolplanes", CAPI_VERSIONS
 )
 #: v1beta1 first: the v1beta2 view of CAPO 0.15 renames fields that this driver reads.
-OPENSTACK_CLUSTER = Kind(
-    INFRASTRUCTURE_GROUP, "OpenStackCluster", "openstackclusters", ("v1beta1", "v1beta2")
-)
+_CAPO = ("v1beta1", "v1beta2")
+OPENSTACK_CLUSTER = Kind(INFRASTRUCTURE_GROUP, "OpenStackCluster", "openstackclusters", _CAPO)
+OPENSTACK_MACHINE = Kind(INFRASTRUCTURE_GROUP, "OpenStackMachine", "openstackmachines", _CAPO)
 #: What a chart makes for each nodegroup besides its MachineDeployment.
 MACHINE_HEALTH_CHECK = Kind(CORE_GROUP, "MachineHealthCheck", "machinehealthchecks", CAPI_VERSIONS)
 MACHINE_TEMPLATE = Kind(
-    INFRASTRUCTURE_GROUP,
-    "OpenStackMachineTemplate",
-    "openstackmachinetemplates",
-    ("v1beta1", "v1beta2"),
+    INFRASTRUCTURE_GROUP, "OpenStackMachineTemplate", "openstackmachinetemplates", _CAPO
 )
 BOOTSTRAP_TEMPLATE = Kind(
     "bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate", "kubeadmconfigtemplates", CAPI_VERSIONS
