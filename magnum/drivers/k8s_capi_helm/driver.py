@@ -38,8 +38,9 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     certificates,
     template,
 )
+from magnum.drivers.k8s_capi_helm.metrics import exposition
+from magnum.drivers.k8s_capi_helm.model import clock, Verdict
 from magnum.drivers.k8s_capi_helm.model import cloud as model_cloud
-from magnum.drivers.k8s_capi_helm.model import Verdict
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -61,19 +62,28 @@ class Driver(driver.Driver):  # type: ignore[misc]
     ) -> None:
         self._clients_of = clients_of
 
+    def _clients(self) -> clients.Clients:
+        """The clients of this process, whose metrics can be read from their first use on."""
+        if not exposition.STARTED:
+            options = CONF.capi_helm
+            exposition.start_exposition(
+                options.metrics_directory, options.metrics_port, clock.utc_now
+            )
+        return self._clients_of(CONF)
+
     def _begin(self, context: Any) -> Reconciliation:
         """The reconciliation of a request of the person of *context*.
 
         :raises errors.InvalidConfiguration: options contradict each other.
         """
-        return reconciliation.of_request(self._clients_of(CONF), CONF, context)
+        return reconciliation.of_request(self._clients(), CONF, context)
 
     def _begin_periodic(self) -> Reconciliation:
         """The reconciliation of a periodic task, with the rights of Magnum's service user.
 
         :raises errors.InvalidConfiguration: options contradict each other.
         """
-        periodic_clients = self._clients_of(CONF)
+        periodic_clients = self._clients()
         # The first pass of a process waits here, so its time begins after that.
         watch_trigger.start(periodic_clients, CONF)
         return reconciliation.of_periodic_task(periodic_clients, CONF)

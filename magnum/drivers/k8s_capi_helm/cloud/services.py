@@ -14,6 +14,7 @@ from openstack import exceptions as sdk_exceptions
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.model import clock
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
@@ -110,7 +111,7 @@ class Services:
         """A proxy, made once: whoever makes another one asks the service for its versions again."""
         self.keystone()
         if name not in self._proxies:
-            with translate_errors(name.capitalize(), "its versions"):
+            with _translated_errors(name.capitalize(), "its versions"):
                 proxy = _made(make)
             proxy.connect_retries = _RETRIES
             proxy.status_code_retries = _RETRIES
@@ -135,10 +136,29 @@ def _made(make: Callable[[], Any]) -> Any:
 @contextlib.contextmanager
 def translate_errors(service: str, subject: str) -> Iterator[None]:
     """Turn what the libraries raise, while *service* is asked for *subject*, into our errors."""
+    with _translated_errors(service, subject):
+        yield
+    record.api_request(service.lower(), 200)
+
+
+@contextlib.contextmanager
+def _translated_errors(service: str, subject: str) -> Iterator[None]:
+    """The same, where no request need be made."""
     try:
         yield
     except _RAISED as error:
+        if isinstance(error, _MALFORMED):
+            record.api_request(service.lower(), record.MALFORMED)
+        else:
+            record.api_request(service.lower(), _status(error) or record.NO_RESPONSE)
         raise _translated(error, service, subject) from error
+
+
+def _status(error: Exception) -> int:
+    """The HTTP status of an answer that a library has made an error of, 0 without one."""
+    if not isinstance(error, (sdk_exceptions.HttpException, ka_exceptions.HttpError)):
+        return 0
+    return getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
 
 
 def _translated(error: Exception, service: str, subject: str) -> errors.DriverError:
@@ -166,9 +186,8 @@ def _translated(error: Exception, service: str, subject: str) -> errors.DriverEr
             "failed; ask the cloud's operator to check the certificate.",
             clock.with_time(repr(error)),
         )
-    status, answer = 0, str(error)
+    status, answer = _status(error), str(error)
     if isinstance(error, (sdk_exceptions.HttpException, ka_exceptions.HttpError)):
-        status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
         answer = getattr(error, "details", None) or getattr(error, "message", None) or answer
     if status >= 500 or status == 429:
         return errors.CloudUnreachable(

@@ -34,7 +34,16 @@ _MOVED = frozenset(label.name for label in labels.REGISTRY if label.name.startsw
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
     """Groups and options, for oslo.config's sample generator and Sphinx extension."""
     return [
-        (GROUP, [*options.MANAGEMENT_CLUSTER, *options.CHARTS, *timeouts.OPTIONS, *options.CLOUD]),
+        (
+            GROUP,
+            [
+                *options.MANAGEMENT_CLUSTER,
+                *options.CHARTS,
+                *timeouts.OPTIONS,
+                *options.CLOUD,
+                *options.METRICS,
+            ],
+        ),
         (LABELS_GROUP, [_label_option(label) for label in labels.REGISTRY]),
     ]
 

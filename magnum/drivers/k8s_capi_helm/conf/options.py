@@ -211,6 +211,27 @@ CHARTS = [
     ),
 ]
 
+METRICS = [
+    cfg.StrOpt(
+        "metrics_directory",
+        default="",
+        help="Directory into which each process of magnum-conductor writes its metrics, as a file "
+        "k8s_capi_helm-NUMBER.prom for the textfile collector of Prometheus' node_exporter, every "
+        "15 seconds. The user of magnum-conductor must be able to write it. Files of processes "
+        "that have ended are removed. Leave it empty for no files.",
+    ),
+    cfg.IntOpt(
+        "metrics_port",
+        default=0,
+        min=0,
+        max=65535,
+        help="First port on 127.0.0.1 on which Prometheus can read metrics. Each process of "
+        "magnum-conductor uses the first free port from this one on: its parent, which runs the "
+        "periodic tasks, and each of its [conductor] workers that has carried out a request. 0 "
+        "opens no port.",
+    ),
+]
+
 CLOUD = [
     cfg.IntOpt(
         "minimum_flavor_ram",

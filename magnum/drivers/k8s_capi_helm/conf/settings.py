@@ -46,6 +46,8 @@ class CapiHelm(Protocol):
     management_connect_timeout: float
     management_read_timeout: float
     max_helm_runs: int
+    metrics_directory: str
+    metrics_port: int
     minimum_flavor_ram: int
     minimum_flavor_vcpus: int
     namespace_prefix: str

@@ -25,6 +25,7 @@ from magnum.drivers.k8s_capi_helm import deadline
 from magnum.drivers.k8s_capi_helm.helm import failures
 from magnum.drivers.k8s_capi_helm.helm.process import ProcessOutcome, ProcessResult
 from magnum.drivers.k8s_capi_helm.helm.process import run as supervise
+from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.model import names
 
 LOG = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
             arguments += self._extra
         return self._supervised(arguments, check_readable(input) if input else b"")
 
-    def _supervised(self, arguments: Sequence[str], stdin: bytes) -> bytes:
+    def _run_supervised(self, arguments: Sequence[str], stdin: bytes) -> bytes:
         LOG.debug("helm %s", failures.without_passwords(" ".join(arguments)))
         program = find_helm(self._program)
         if self._limit <= 0:
@@ -121,6 +122,10 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         except OSError as error:
             raise failures.helm_unusable(f"{program}: {error.strerror}") from None
         return failures.output(arguments, finished)
+
+    def _supervised(self, arguments: Sequence[str], stdin: bytes) -> bytes:
+        with record.helm_run(arguments[0]):
+            return self._run_supervised(arguments, stdin)
 
     async def pull(
         self, chart_ref: str, *, repo: str | None = None, version: str | None = None

@@ -17,6 +17,7 @@ import threading
 import time
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.model.fair_order import FairOrder, MAX_WAITING_REQUESTS
 
 # Seconds between two looks whether whoever waits still may.
@@ -49,7 +50,8 @@ class FairQueue:
         :param stop: asked all the while; once it says True, the turn is of no use any more.
         :raises errors.Busy: the turn has not come; nothing was run.
         """
-        self._wait(project, wait, stop)
+        with record.helm_wait():
+            self._wait(project, wait, stop)
         try:
             yield
         finally:

@@ -168,6 +168,11 @@ class ObjectCache:
                 return None
             return self._clock() - self._proved
 
+    def seconds_since_proof(self, default: float) -> float:
+        """The same, whomever it was read of; *default* where nothing was known yet."""
+        with self._lock:
+            return default if self._proved is None else self._clock() - self._proved
+
     def get(self, namespace: str, name: str) -> Json | None:
         """As ``KubeClient.get``, but with what is kept only."""
         with self._lock:

@@ -17,6 +17,8 @@ import random
 import threading
 import time
 
+from magnum.drivers.k8s_capi_helm.metrics import record
+
 #: Seconds of the first pause, at most; each failed try doubles it up to the breaker's longest.
 _FIRST_PAUSE = 2.0
 
@@ -75,6 +77,8 @@ class CircuitBreaker:
     def close(self) -> None:
         """Close the circuit: a response has arrived, or the management cluster is another one."""
         with self._lock:
+            if self._is_open():
+                record.breaker_state(is_open=False)
             self._silent, self._tries, self._why = 0, 0, ""
 
     def record_failure(self, detail: str, *, is_short: bool = False) -> None:
@@ -90,6 +94,7 @@ class CircuitBreaker:
             self._silent += 1
             self._why = detail
             if self._is_open():
+                record.breaker_state(is_open=True)
                 pause = min(self._longest, _FIRST_PAUSE * 2**self._tries)
                 self._next = self._clock() + self._spread(pause / 2, pause)
 

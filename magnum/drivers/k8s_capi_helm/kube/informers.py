@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube.cache import ObjectCache
 from magnum.drivers.k8s_capi_helm.kube.reflector import ListWatcher, Reflector
 from magnum.drivers.k8s_capi_helm.kube.snapshot import Reader
+from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
 LOG = logging.getLogger(__name__)
@@ -184,6 +185,8 @@ class Informers:
         self._told: Callable[[Json], None] | None = None
         self._identity = ""
         self._not_before = 0.0
+        self._started_at = 0.0
+        record.watch_ages(self.ages)
 
     def start(
         self,
@@ -200,7 +203,8 @@ class Informers:
             if self._stopped is not None or self._clock() < self._not_before:
                 return
             self._stopped = stopped = threading.Event()
-            self._listed_by = self._clock() + self._first_lists
+            self._started_at = self._clock()
+            self._listed_by = self._started_at + self._first_lists
             self._told = on_change
             watches = zip(self._stores, self.watches, strict=True)
             runs: list[tuple[str, Callable[[threading.Event], None]]] = [
@@ -251,6 +255,16 @@ class Informers:
         self._wake()
         for store in self._stores.values():
             store.forget()
+
+    def ages(self) -> dict[str, float]:
+        """Seconds since each kind was known for sure, or since the start; nothing once stopped."""
+        if self._stopped is None:
+            return {}
+        longest = self._clock() - self._started_at
+        return {
+            kind.plural: min(longest, store.seconds_since_proof(longest))
+            for kind, store in self._stores.items()
+        }
 
     def _wake(self) -> None:
         for watch in self.watches:

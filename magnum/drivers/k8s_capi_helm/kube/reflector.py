@@ -24,6 +24,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube.cache import CachedObject, ObjectCache
+from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
 LOG = logging.getLogger(__name__)
@@ -101,6 +102,7 @@ class Reflector:
                 LOG.exception(
                     "%s are listed again after an unexpected error", self._store.kind.plural
                 )
+                record.watch_restart(self._store.kind.plural)
                 self._since, pause = "", _LONGEST_PAUSE
             self.attempted.set()
             if pause and not stop_event.is_set():
@@ -191,6 +193,7 @@ class Reflector:
     def _pause(self, error: errors.DriverError) -> float:
         kind = self._store.kind
         self._failures += 1
+        record.watch_restart(kind.plural)
         if isinstance(error, errors.Conflict) and self._failures == 1:
             LOG.info("%s are listed again: %s", kind.plural, error.detail)
             return 0.0

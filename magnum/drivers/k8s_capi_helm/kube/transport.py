@@ -28,6 +28,7 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
     server_message,
     unreachable,
 )
+from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.model import clock, Json
 
 _ATTEMPTS = 3
@@ -219,6 +220,7 @@ class Transport:
         """Send a request; the beginning of its answer."""
         api = self._client()
         if refusal := self._breaker.refusal():
+            record.api_request(record.MANAGEMENT, record.NOT_SENT)
             raise unreachable(f"{request.method} {request.path}: {refusal}")
         connect, read = timeout
         query = urllib.parse.urlencode(request.query, safe="/", quote_via=urllib.parse.quote)
@@ -238,8 +240,12 @@ class Transport:
                 redirect=False,
                 preload_content=False,
             )
-        except urllib3.exceptions.SSLError as error:
-            raise _Untrusted(clock.with_time(_line(error))) from None
+        except Exception as error:
+            record.api_request(record.MANAGEMENT, record.NO_RESPONSE)
+            if isinstance(error, urllib3.exceptions.SSLError):
+                raise _Untrusted(clock.with_time(_line(error))) from None
+            raise
+        record.api_request(record.MANAGEMENT, response.status)
         self.clock_check.compare(response.headers.get("Date"))
         return response
 

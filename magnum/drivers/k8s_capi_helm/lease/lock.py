@@ -26,6 +26,7 @@ from magnum.drivers.k8s_capi_helm.lease import codec, record_format
 from magnum.drivers.k8s_capi_helm.lease.holder import has_ended
 from magnum.drivers.k8s_capi_helm.lease.update import LeaseUpdates
 from magnum.drivers.k8s_capi_helm.lease.waiting_requests import WaitingRequests
+from magnum.drivers.k8s_capi_helm.metrics import record as metrics
 from magnum.drivers.k8s_capi_helm.model import Json, ReleaseRecord
 
 LOG = logging.getLogger(__name__)
@@ -72,7 +73,8 @@ class Lock:
         holder = f"{self._holder}/{uuid.uuid4().hex[:8]}"
         with self._requests.enter(namespace) as may_wait:
             wait = wait if may_wait else 0
-            renewed, record = self._take_when_free(namespace, release, holder, wait)
+            with metrics.lock_wait():
+                renewed, record = self._take_when_free(namespace, release, holder, wait)
         held_lease = HeldLease(self, namespace, release, holder, renewed, record)
         held_lease.begin()
         try:
