@@ -19,6 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 import yaml
 
 from ext import chart_values
+from magnum.drivers.k8s_capi_helm.commands import effects
 
 #: What a row of a parity.yaml says of a key, and how the page says it.
 VERDICTS = {"improved": "improved: ", "refused": "refused: "}
@@ -138,7 +139,7 @@ class ChartRolls(ChartDirective):
     """``.. chart-rolls:: CHART``: whose machines another value of each key replaces."""
 
     def run(self) -> list[nodes.Node]:
-        rows = yaml.safe_load(self.file("tests/rolls.yaml").read_text())
+        rows = effects.rolls()
         table = nodes.table(classes=["colwidths-given"])
         group = nodes.tgroup("", nodes.colspec(colwidth=65), nodes.colspec(colwidth=35), cols=2)
         head = nodes.thead("", row(paragraph("Value"), paragraph("Replaces")))

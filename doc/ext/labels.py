@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Directives ``cluster-labels`` and ``refused-labels``: every label, and what other drivers had.
 
-What a label moves is in label-effects.yaml, which a test of the charts makes and checks.
+What a label moves is in effects/labels.yaml of the driver, which a test of the charts makes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-import yaml
 
 from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.commands import effects
 from magnum.drivers.k8s_capi_helm.labels import unsupported
 
-EFFECTS = Path(__file__).resolve().parents[1] / "source" / "user" / "label-effects.yaml"
+EFFECTS = effects.DIRECTORY / "labels.yaml"
 
 
 def default(value: object) -> str:
@@ -59,7 +58,7 @@ class ClusterLabels(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(EFFECTS))
-        effects = yaml.safe_load(EFFECTS.read_text())
+        known = effects.label_effects()
         found = nodes.definition_list()
         for label in labels.REGISTRY:
             item = nodes.definition_list_item()
@@ -73,9 +72,9 @@ class ClusterLabels(SphinxDirective):
             values += nodes.literal("", label.example)
             values += nodes.Text(".")
             body += values
-            if moved := effects.get(label.name):
-                body += listed("The example moves the values ", moved["values"])
-                body += listed("and with them ", moved["objects"])
+            if moved := known.get(label.name):
+                body += listed("The example moves the values ", moved.values)
+                body += listed("and with them ", moved.objects)
             item += body
             found += item
         return [found]

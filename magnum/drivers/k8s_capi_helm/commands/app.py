@@ -13,6 +13,7 @@ from cliff import app, commandmanager
 from magnum.drivers.k8s_capi_helm.commands.adopt import Adopt
 from magnum.drivers.k8s_capi_helm.commands.check import Check
 from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
+from magnum.drivers.k8s_capi_helm.commands.explain import Explain
 from magnum.drivers.k8s_capi_helm.commands.force_delete import ForceDelete
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.list_clusters import ListClusters
@@ -26,6 +27,7 @@ COMMANDS: Mapping[str, Any] = {
     "adopt": Adopt,
     "check": Check,
     "credentials": Credentials,
+    "explain": Explain,
     "force-delete": ForceDelete,
     "list": ListClusters,
     "support-bundle": SupportBundle,

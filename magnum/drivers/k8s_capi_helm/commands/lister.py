@@ -69,7 +69,7 @@ class OperatorLister(lister.Lister, metaclass=abc.ABCMeta):
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
         """The columns and the rows, for cliff."""
         columns, rows, self._exit_status = self.rows(self.program.begin(), parsed_args)
-        return columns, rows
+        return columns, ([_clean(cell) for cell in row] for row in rows)
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Print the rows; the exit status says what they are about."""
@@ -89,12 +89,25 @@ class OperatorLister(lister.Lister, metaclass=abc.ABCMeta):
         return self._exit_status
 
 
+def clean_text(text: str) -> str:
+    """A text of a tenant or of a service, without what a terminal would obey.
+
+    Control characters, and those that turn the direction of a line, become question marks.
+    """
+    return "".join(one if one.isprintable() else " " if one.isspace() else "?" for one in text)
+
+
+def _clean(cell: Any) -> Any:
+    """A cell may have several lines."""
+    return "\n".join(map(clean_text, cell.split("\n"))) if isinstance(cell, str) else cell
+
+
 def exception_text(error: Exception) -> str:
     """What a library says, in one line and without passwords.
 
     Of a database the first line is the cause; statement and parameters follow.
     """
-    line = " ".join(str(error).partition("\n")[0].split())
+    line = clean_text(" ".join(str(error).partition("\n")[0].split()))
     masked: str = strutils.mask_password(failures.without_passwords(line))
     return masked
 
@@ -102,4 +115,4 @@ def exception_text(error: Exception) -> str:
 def operator_text(error: errors.DriverError) -> str:
     """An error in one line for the operator: what the tenant reads, and the detail of the log."""
     detail = " ".join(error.detail.split())
-    return f"{error} ({detail})" if detail else str(error)
+    return clean_text(f"{error} ({detail})" if detail else str(error))

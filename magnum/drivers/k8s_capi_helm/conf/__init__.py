@@ -29,6 +29,12 @@ LABELS_GROUP = cfg.OptGroup(
 
 #: Labels whose defaults magnum-capi-helm had in [capi_helm] before 1.4, under these names.
 _MOVED = frozenset(label.name for label in labels.REGISTRY if label.name.startswith("csi_cinder_"))
+#: Labels whose defaults Magnum itself has as well, and its options.
+_CINDER = "cinder"
+_OF_CINDER = {
+    "boot_volume_size": "default_boot_volume_size",
+    "boot_volume_type": "default_boot_volume_type",
+}
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
@@ -71,14 +77,29 @@ def label_defaults(conf: Settings) -> dict[str, str]:
     with magnum-capi-helm.
     """
     chosen = {label.name: conf[LABELS_GROUP.name][label.name] for label in labels.REGISTRY}
-    if "cinder" in conf:
-        chosen["boot_volume_size"] = (
-            chosen["boot_volume_size"] or conf.cinder.default_boot_volume_size
-        )
-        chosen["boot_volume_type"] = (
-            chosen["boot_volume_type"] or conf.cinder.default_boot_volume_type
-        )
+    for name, option in _OF_CINDER.items() if "cinder" in conf else ():
+        chosen[name] = chosen[name] or conf[_CINDER][option]
     return {name: str(value) for name, value in chosen.items() if value not in (None, "")}
+
+
+def default_option(conf: Settings, name: str) -> str:
+    """The option with which the operator has set a label's default, with its file.
+
+    :param name: of the label.
+    :returns: "" where nobody has set one, so that the default is the driver's.
+    """
+    chosen = conf[LABELS_GROUP.name][name]
+    if name in _OF_CINDER and not chosen and "cinder" in conf and conf[_CINDER][_OF_CINDER[name]]:
+        return _option_location(conf, _OF_CINDER[name], _CINDER)
+    return "" if chosen in (None, "") else _option_location(conf, name, LABELS_GROUP.name)
+
+
+def _option_location(conf: Settings, name: str, group: str) -> str:
+    found = conf.get_location(name, group)
+    if found is None or found.location is cfg.Locations.opt_default:
+        return ""
+    is_file = found.location is cfg.Locations.user
+    return f"[{group}] {name}" + (f" in {found.detail}" if is_file else "")
 
 
 def _label_option(label: labels.Label) -> cfg.Opt:

@@ -86,3 +86,6 @@ class Settings(Protocol):
 
     def __contains__(self, group: object) -> bool:
         """Whether there is such a group."""
+
+    def get_location(self, name: str, group: str | None = None) -> Any:
+        """Where an option is set, an ``oslo_config.cfg.LocationInfo``; None for no option."""

@@ -11,10 +11,16 @@ Horizon lower-cases what is typed. Everything else is taken exactly as it is or 
 character is dropped.
 """
 
-from magnum.drivers.k8s_capi_helm.labels.effective import effective
-from magnum.drivers.k8s_capi_helm.labels.label import Label, LabelScope
+from magnum.drivers.k8s_capi_helm.labels.effective import effective, value_text
+from magnum.drivers.k8s_capi_helm.labels.label import ChangeTime, Label, LabelScope
 from magnum.drivers.k8s_capi_helm.labels.limits import check_merged, check_new
-from magnum.drivers.k8s_capi_helm.labels.notices import nodegroup_notices, notices
+from magnum.drivers.k8s_capi_helm.labels.notices import (
+    named_notices,
+    nodegroup_notices,
+    Notice,
+    notices,
+    why_without_effect,
+)
 from magnum.drivers.k8s_capi_helm.labels.parser import (
     check_nodegroup,
     given_names,
@@ -30,21 +36,26 @@ from magnum.drivers.k8s_capi_helm.labels.types import LabelType, OptionType
 __all__ = [
     "BY_NAME",
     "REGISTRY",
+    "ChangeTime",
     "Label",
     "LabelScope",
     "LabelType",
     "Labels",
+    "Notice",
     "OptionType",
     "check_merged",
     "check_new",
     "check_nodegroup",
     "effective",
     "given_names",
+    "named_notices",
     "nodegroup_notices",
     "notices",
     "parse",
     "parse_nodegroup",
     "readable_labels",
     "template_only_names",
+    "value_text",
+    "why_without_effect",
     "with_template_only",
 ]

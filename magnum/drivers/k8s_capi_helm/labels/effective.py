@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm.labels import label as labels_label
 from magnum.drivers.k8s_capi_helm.labels import registry
 
 
@@ -15,10 +16,17 @@ def effective(labels: registry.Labels) -> dict[str, str]:
     """
     values = {label.name: getattr(labels, label.name) for label in registry.REGISTRY}
     return {
-        label.name: (label.label_type.write or _text)(values[label.name])
+        label.name: value_text(label, values[label.name])
         for label in registry.REGISTRY
         if values[label.name] != label.default
     }
+
+
+def value_text(label: labels_label.Label, value: Any) -> str:
+    """A typed value as a text that reads the same; "" for none."""
+    if value is None:
+        return ""
+    return (label.label_type.write or _text)(value)
 
 
 def _text(value: Any) -> str:

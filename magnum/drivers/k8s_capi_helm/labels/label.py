@@ -23,6 +23,16 @@ class LabelScope(str, enum.Enum):
     NODEGROUP = "nodegroup"
 
 
+class ChangeTime(str, enum.Enum):
+    """When a value of a cluster that exists can become another one."""
+
+    __str__ = str.__str__
+
+    NEVER = "only when it is created"
+    UPGRADE = "with an upgrade"
+    ANY = "at any time"
+
+
 #: Of a label that a nodegroup may have otherwise than its cluster.
 EVERYWHERE = (LabelScope.TEMPLATE, LabelScope.CLUSTER, LabelScope.NODEGROUP)
 
@@ -50,6 +60,11 @@ class Label:
     aliases: tuple[str, ...] = ()
     immutable: bool = False
     requires_bundled_chart: bool = False
+
+    @property
+    def change_time(self) -> ChangeTime:
+        """When a cluster can be given another value: Magnum changes labels in upgrades alone."""
+        return ChangeTime.NEVER if self.immutable else ChangeTime.UPGRADE
 
 
 def label(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
 import difflib
 import functools
 
@@ -93,6 +94,17 @@ _NAMED, _LONGEST = 50, 64
 _CINDER_ONLY = ("etcd_blockdevice_volume_type", "etcd_blockdevice_volume_az")
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence for the tenant.
+
+    :ivar names: of the labels or fields that it is about.
+    """
+
+    names: tuple[str, ...]
+    sentence: str
+
+
 def notices(
     texts: Mapping[str, str], defaults: Mapping[str, str] | None = None, cni: str | None = None
 ) -> tuple[str, ...]:
@@ -103,6 +115,13 @@ def notices(
     :param cni: the cluster's network of pods, None if it does not matter.
     :returns: sentences in a stable order, () if there is nothing to say.
     """
+    return tuple(notice.sentence for notice in named_notices(texts, defaults, cni))
+
+
+def named_notices(
+    texts: Mapping[str, str], defaults: Mapping[str, str] | None = None, cni: str | None = None
+) -> tuple[Notice, ...]:
+    """The same, each with the labels that it is about."""
     typed = parser.parse(texts, defaults or {}, running_labels=texts)
     return (
         *_unknown(texts),
@@ -130,7 +149,7 @@ def nodegroup_notices(
                 if len(unknown) == _NAMED:
                     continue
                 unknown.add(name)
-            if reason := _why_without_effect(name, own[name]):
+            if reason := why_without_effect(name, own[name], is_nodegroup=True):
                 affected.setdefault((name, reason), []).append(f"'{nodegroup}'")
     for (name, reason), nodegroups in affected.items():
         ending = "s" if len(nodegroups) > 1 else ""
@@ -139,8 +158,11 @@ def nodegroup_notices(
         yield f"Only the first {_NAMED} unknown labels of nodegroups are named."
 
 
-def _why_without_effect(name: str, text: str) -> str:
-    """Why a label of a nodegroup's own does nothing, "" if it does or asks for nothing."""
+def why_without_effect(name: str, text: str, *, is_nodegroup: bool = False) -> str:
+    """Why a label does nothing, as an ending of a sentence; "" if it does or asks for nothing.
+
+    :param is_nodegroup: whether it is a nodegroup's own.
+    """
     label = registry.BY_NAME.get(name)
     if label is None and name in unsupported.REFUSED:
         return unsupported.REFUSED[name] if unsupported.has_effect(name, text) else ""
@@ -155,7 +177,7 @@ def _why_without_effect(name: str, text: str) -> str:
         return f"it is unknown, did you mean '{similar}'?" if similar else "it is unknown here."
     if not text.strip():
         return ""
-    if labels_label.LabelScope.NODEGROUP not in label.scopes:
+    if is_nodegroup and labels_label.LabelScope.NODEGROUP not in label.scopes:
         return "it applies to whole clusters."
     expected = parser.invalid_label(label, text)
     return f"its value '{text}' should be {expected}." if expected else ""
@@ -170,15 +192,19 @@ def _similar_name(name: str) -> str | None:
     return matches[0] if matches else None
 
 
-def _unknown(texts: Mapping[str, str]) -> Iterator[str]:
+def _unknown(texts: Mapping[str, str]) -> Iterator[Notice]:
     unknown = sorted(texts.keys() - _KNOWN)
     similar = {
         name: similar_name for name in unknown[:_NAMED] if (similar_name := _similar_name(name))
     }
     for name, similar_name in similar.items():
-        yield f"Label '{name}' is unknown and has no effect: did you mean '{similar_name}'?"
+        sentence = f"Label '{name}' is unknown and has no effect: did you mean '{similar_name}'?"
+        yield Notice((name,), sentence)
     if others := [name for name in unknown if name not in similar]:
-        yield f"These labels are unknown to this driver and have no effect: {_joined(others)}."
+        yield Notice(
+            tuple(others),
+            f"These labels are unknown to this driver and have no effect: {_joined(others)}.",
+        )
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -187,76 +213,82 @@ def _joined(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
 
 
-def _unavailable(texts: Mapping[str, str]) -> Iterator[str]:
+def _unavailable(texts: Mapping[str, str]) -> Iterator[Notice]:
     """Labels of other drivers; refused ones are those of a cluster that was there before."""
     for name in sorted(texts.keys() & unsupported.REFUSED.keys()):
         if unsupported.has_effect(name, texts[name]):
-            yield f"Label '{name}' has no effect. {unsupported.REFUSED[name]}"
+            yield Notice((name,), f"Label '{name}' has no effect. {unsupported.REFUSED[name]}")
     if bundled := sorted(unsupported.BUNDLED & set(texts)):
-        yield (
+        yield Notice(
+            tuple(bundled),
             "The charts and Kubernetes have their own versions, so these labels have no "
-            f"effect: {', '.join(bundled)}."
+            f"effect: {', '.join(bundled)}.",
         )
     for name in sorted(unsupported.OPERATORS.keys() & set(texts)):
-        yield f"Label '{name}' has no effect: {unsupported.OPERATORS[name]}"
+        yield Notice((name,), f"Label '{name}' has no effect: {unsupported.OPERATORS[name]}")
     if heat := sorted(unsupported.HEAT & set(texts)):
-        yield (
+        yield Notice(
+            tuple(heat),
             "These labels are for Magnum's former Heat driver and have no effect: "
-            f"{', '.join(heat)}."
+            f"{', '.join(heat)}.",
         )
 
 
-def _unusable(texts: Mapping[str, str]) -> Iterator[str]:
+def _unusable(texts: Mapping[str, str]) -> Iterator[Notice]:
     """Labels of a cluster that was there before, which nobody would be allowed today."""
     for label in registry.REGISTRY:
         for name, text in parser.given_labels(label, texts):
             if expected := parser.invalid_label(label, text):
-                yield (
+                yield Notice(
+                    (name,),
                     f"Label '{name}' has the value '{text}' and no effect, because it should be "
-                    f"{expected}."
+                    f"{expected}.",
                 )
 
 
-def _old_names(texts: Mapping[str, str]) -> Iterator[str]:
+def _old_names(texts: Mapping[str, str]) -> Iterator[Notice]:
     for label in registry.REGISTRY:
         names = [name for name, _ in parser.given_labels(label, texts)]
         for old in names:
             if old == label.name:
                 continue
             if old == names[0]:
-                yield f"Label '{old}' is an old name: use '{label.name}'."
+                yield Notice((old,), f"Label '{old}' is an old name: use '{label.name}'.")
             else:
-                yield f"Label '{old}' has no effect, because '{names[0]}' is set."
+                sentence = f"Label '{old}' has no effect, because '{names[0]}' is set."
+                yield Notice((old,), sentence)
 
 
-def _without_effect(texts: Mapping[str, str], typed: registry.Labels) -> Iterator[str]:
+def _without_effect(texts: Mapping[str, str], typed: registry.Labels) -> Iterator[Notice]:
     for name, size in _NEEDS_SIZE.items():
         if _is_given(name, texts) and not getattr(typed, size):
-            yield f"Label '{name}' has no effect without a '{size}' above 0."
+            yield Notice((name,), f"Label '{name}' has no effect without a '{size}' above 0.")
     for name, required in _NEEDS.items():
         if _is_given(name, texts) and not getattr(typed, required):
-            yield f"Label '{name}' has no effect without '{required}'."
+            yield Notice((name,), f"Label '{name}' has no effect without '{required}'.")
     if (
         _is_given("auto_scaling_enabled", texts)
         and typed.auto_scaling_enabled
         and typed.max_node_count is None
     ):
-        yield (
+        yield Notice(
+            ("auto_scaling_enabled",),
             "Label 'auto_scaling_enabled' has no effect on nodegroups without a maximum: set "
-            "'max_node_count' or the nodegroup's own maximum."
+            "'max_node_count' or the nodegroup's own maximum.",
         )
     if typed.etcd_blockdevice_type == "local" and typed.etcd_blockdevice_size:
         for name in _CINDER_ONLY:
             if _is_given(name, texts):
-                yield f"Label '{name}' has no effect while 'etcd_blockdevice_type' is local."
+                sentence = f"Label '{name}' has no effect while 'etcd_blockdevice_type' is local."
+                yield Notice((name,), sentence)
 
 
 def _of_other_cni(
     texts: Mapping[str, str], typed: registry.Labels, cni: str | None
-) -> Iterator[str]:
+) -> Iterator[Notice]:
     for name, required_cni in _OF_CNI.items():
         if cni not in (None, required_cni) and _is_given(name, texts) and getattr(typed, name):
-            yield f"Label '{name}' has no effect with the network driver {cni}."
+            yield Notice((name,), f"Label '{name}' has no effect with the network driver {cni}.")
 
 
 def _is_given(name: str, texts: Mapping[str, str]) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import dataclasses
 import enum
 
+from magnum.drivers.k8s_capi_helm.labels import ChangeTime
+
 
 class Effect(str, enum.Enum):
     """The effect of a field's value."""
@@ -42,72 +44,77 @@ class Field:
     """A field of Magnum's.
 
     :ivar help: full sentences for tenants.
+    :ivar change_time: of one that is honoured, when what exists can be given another value.
     """
 
     owner: FieldOwner
     name: str
     effect: Effect
     help: str
+    change_time: ChangeTime | None = None
 
 
-_HONOURED, _REFUSED = Effect.HONOURED, Effect.REFUSED
-_HARMLESS, _MAGNUM = Effect.HARMLESS, Effect.MAGNUM
-_UPGRADE = "An upgrade applies the new template's value."
-_KEPT = "Existing clusters keep their value."
+_REFUSED, _HARMLESS, _MAGNUM = Effect.REFUSED, Effect.HARMLESS, Effect.MAGNUM
+_NEVER, _UPGRADE, _ANY = ChangeTime.NEVER, ChangeTime.UPGRADE, ChangeTime.ANY
+#: How the help of fields of templates and clusters ends, but for some that say it themselves.
+_ENDINGS = {
+    _NEVER: " Existing clusters keep their value.",
+    _UPGRADE: " An upgrade applies the new template's value.",
+}
+_WITHOUT_ENDING = ("cluster_distro", "create_timeout", "labels")
 
-_TEMPLATE: dict[str, tuple[Effect, str]] = {
-    "image_id": (_HONOURED, f"The image of the machines. {_UPGRADE}"),
+_TEMPLATE: dict[str, tuple[Effect | ChangeTime, str]] = {
+    "image_id": (_UPGRADE, "The image of the machines."),
     "cluster_distro": (
-        _HONOURED,
+        _NEVER,
         "Magnum copies it from the image when the template is created. An image of another "
         "distribution is refused, and so is an upgrade to another distribution.",
     ),
     "coe": (_REFUSED, "Only kubernetes is supported."),
     "server_type": (
-        _HONOURED,
+        _NEVER,
         "vm, or bm for bare metal flavors: their servers have more time to start before auto "
         "healing replaces them.",
     ),
     "driver": (_MAGNUM, "The driver of the clusters. An upgrade cannot change it."),
     "external_network_id": (
-        _HONOURED,
-        f"The network of floating IPs and of the router. Required. {_KEPT}",
+        _NEVER,
+        "The network of floating IPs and of the router. Required.",
     ),
     "dns_nameserver": (
-        _HONOURED,
+        _UPGRADE,
         "Addresses of the name servers of the network that is created for the cluster, separated "
-        f"by commas. {_UPGRADE}",
+        "by commas.",
     ),
     "network_driver": (
-        _HONOURED,
+        _NEVER,
         "calico or cilium. For any other value, including Magnum's default flannel, calico is "
-        f"installed, and the cluster has a notice. {_KEPT}",
+        "installed, and the cluster has a notice.",
     ),
     "apiserver_port": (
-        _HONOURED,
-        f"The port of the Kubernetes API, 6443 by default. {_KEPT}",
+        _NEVER,
+        "The port of the Kubernetes API, 6443 by default.",
     ),
     "http_proxy": (
-        _HONOURED,
+        _UPGRADE,
         "The proxy of the machines: containerd, kubelet and apt use it. A URL with http:// or "
-        f"https:// and without a user. {_UPGRADE}",
+        "https:// and without a user.",
     ),
     "https_proxy": (
-        _HONOURED,
-        f"The proxy of the machines for https, which most registries use. {_UPGRADE}",
+        _UPGRADE,
+        "The proxy of the machines for https, which most registries use.",
     ),
     "no_proxy": (
-        _HONOURED,
+        _UPGRADE,
         "Names, domains with a leading dot, addresses and networks, separated by commas, that "
         "bypass the proxy. Pods, services, Nova's metadata service and the network that is "
-        f"created for the cluster always bypass it. {_UPGRADE}",
+        "created for the cluster always bypass it.",
     ),
     "insecure_registry": (
-        _HONOURED,
+        _UPGRADE,
         "One registry, such as registry.example.org:5000, from which the machines pull without "
         "verifying its certificate, or else without TLS. With the prefix https:// or http:// only "
-        "that protocol is used. "
-        f"{_UPGRADE}",
+        "that protocol is used.",
     ),
     "registry_enabled": (_REFUSED, "The driver does not support a registry in the cluster."),
     "tls_disabled": (_REFUSED, "Kubernetes serves its API with TLS only."),
@@ -117,7 +124,7 @@ _TEMPLATE: dict[str, tuple[Effect, str]] = {
         _HARMLESS,
         "containerd uses overlayfs; the cluster has a notice if the field has another value.",
     ),
-    "labels": (_HONOURED, "See the list of labels. A cluster has a copy of them."),
+    "labels": (_UPGRADE, "See the list of labels. A cluster has a copy of them."),
     "flavor_id": (_MAGNUM, "Magnum copies it to the default worker nodegroup."),
     "master_flavor_id": (_MAGNUM, "Magnum copies it to the nodegroup of the control plane."),
     "keypair_id": (_MAGNUM, "Magnum copies it to clusters that do not set a keypair."),
@@ -130,34 +137,34 @@ _TEMPLATE: dict[str, tuple[Effect, str]] = {
     ),
     **dict.fromkeys(("id", "uuid", "name", "project_id", "user_id"), (_MAGNUM, "Identity.")),
 }
-_CLUSTER: dict[str, tuple[Effect, str]] = {
-    "labels": (_HONOURED, "See the list of labels."),
+_CLUSTER: dict[str, tuple[Effect | ChangeTime, str]] = {
+    "labels": (_UPGRADE, "See the list of labels."),
     "keypair": (
-        _HONOURED,
+        _NEVER,
         "The Nova keypair on all machines, unless the cloud's operator has disabled keypairs; "
-        f"then the cluster has a notice. {_KEPT}",
+        "then the cluster has a notice.",
     ),
     "fixed_network": (
-        _HONOURED,
-        f"An existing network for the machines. By default a network is created. {_KEPT}",
+        _NEVER,
+        "An existing network for the machines. By default a network is created.",
     ),
-    "fixed_subnet": (_HONOURED, f"An existing subnet for the machines. {_KEPT}"),
+    "fixed_subnet": (_NEVER, "An existing subnet for the machines."),
     "master_lb_enabled": (
-        _HONOURED,
+        _NEVER,
         "Whether the control plane has a load balancer. Without it there is one control plane "
-        f"machine, which needs a floating IP. {_KEPT}",
+        "machine, which needs a floating IP.",
     ),
     "floating_ip_enabled": (
-        _HONOURED,
+        _NEVER,
         "Whether the Kubernetes API has a floating IP; the label master_lb_floating_ip_enabled "
-        f"takes precedence. {_KEPT}",
+        "takes precedence.",
     ),
     "docker_volume_size": (
-        _HONOURED,
-        f"Size in GiB of a Cinder volume for images and containers on each machine. {_KEPT}",
+        _NEVER,
+        "Size in GiB of a Cinder volume for images and containers on each machine.",
     ),
     "create_timeout": (
-        _HONOURED,
+        _NEVER,
         "Minutes after which an incomplete cluster is CREATE_FAILED. Cluster API continues, and a "
         "cluster that recovers later becomes CREATE_COMPLETE.",
     ),
@@ -186,28 +193,28 @@ _CLUSTER: dict[str, tuple[Effect, str]] = {
         (_MAGNUM, "The state of the cluster; read-only."),
     ),
 }
-_NODE_GROUP: dict[str, tuple[Effect, str]] = {
-    "flavor_id": (_HONOURED, "The flavor of its machines."),
+_NODE_GROUP: dict[str, tuple[Effect | ChangeTime, str]] = {
+    "flavor_id": (_NEVER, "The flavor of its machines."),
     "image_id": (
-        _HONOURED,
+        _UPGRADE,
         "The image of its machines, if it differs from the cluster template's.",
     ),
     "node_count": (
-        _HONOURED,
+        _ANY,
         "Number of its machines, or the initial number if it is autoscaled; an odd number for the "
         "control plane.",
     ),
-    "min_node_count": (_HONOURED, "Lower bound of the autoscaler."),
-    "max_node_count": (_HONOURED, "Upper bound of the autoscaler."),
+    "min_node_count": (_ANY, "Lower bound of the autoscaler."),
+    "max_node_count": (_ANY, "Upper bound of the autoscaler."),
     "docker_volume_size": (
-        _HONOURED,
+        _NEVER,
         "Size in GiB of a Cinder volume for images and containers on each of its machines.",
     ),
-    "labels": (_HONOURED, "Labels that can be set on a nodegroup; others are refused."),
-    "node_labels": (_HONOURED, "Labels of its Nodes."),
-    "node_taints": (_HONOURED, "Taints of its Nodes."),
+    "labels": (_NEVER, "Labels that can be set on a nodegroup; others are refused."),
+    "node_labels": (_ANY, "Labels of its Nodes."),
+    "node_taints": (_ANY, "Taints of its Nodes."),
     "role": (
-        _HONOURED,
+        _NEVER,
         "master is the control plane. Nodes of any other role except worker have the label "
         "node-role.kubernetes.io/ROLE.",
     ),
@@ -230,7 +237,12 @@ def _fields() -> Iterator[Field]:
     }
     for owner, table in tables.items():
         for name, (effect, help_text) in table.items():
-            yield Field(owner, name, effect, help_text)
+            if isinstance(effect, Effect):
+                yield Field(owner, name, effect, help_text)
+                continue
+            is_plain = owner is FieldOwner.NODE_GROUP or name in _WITHOUT_ENDING
+            ending = "" if is_plain else _ENDINGS[effect]
+            yield Field(owner, name, Effect.HONOURED, f"{help_text}{ending}", effect)
 
 
 FIELDS: tuple[Field, ...] = tuple(_fields())

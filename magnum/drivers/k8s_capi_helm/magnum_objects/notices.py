@@ -21,14 +21,21 @@ _PORT = 6443
 def field_notices(
     cluster: Cluster, conf: Settings, live: Json | None = None, nodegroups: Iterable[NodeGroup] = ()
 ) -> tuple[str, ...]:
-    """Sentences for the tenant, () if there is nothing to say.
+    """Sentences for the tenant, () if there is nothing to say; as :func:`named_field_notices`."""
+    return tuple(notice.sentence for notice in named_field_notices(cluster, conf, live, nodegroups))
+
+
+def named_field_notices(
+    cluster: Cluster, conf: Settings, live: Json | None = None, nodegroups: Iterable[NodeGroup] = ()
+) -> tuple[labels.Notice, ...]:
+    """Notices, each with the labels or fields that it is about.
 
     :param live: values of the live release; None or {} where they are not known.
     :param nodegroups: the cluster's nodegroups.
     """
     network = cni(cluster.cluster_template.network_driver)
     defaults = conf_module.label_defaults(conf)
-    label_notices = labels.notices(cluster.labels or {}, defaults, network)
+    label_notices = labels.named_notices(cluster.labels or {}, defaults, network)
     template_notices = _of_the_template(cluster.cluster_template, live or {})
     # Nobody can give the default nodegroups labels: theirs are copies, perhaps old ones.
     labels_by_nodegroup = {
@@ -38,49 +45,65 @@ def field_notices(
     }
     own_notices = (
         *_not_of_the_template(cluster),
-        *labels.nodegroup_notices(labels_by_nodegroup, cluster.labels or {}),
+        *(
+            labels.Notice((), sentence)
+            for sentence in labels.nodegroup_notices(labels_by_nodegroup, cluster.labels or {})
+        ),
     )
     return (*label_notices, *own_notices, *_disk(cluster), *template_notices, *_key(cluster, live))
 
 
-def _not_of_the_template(cluster: Cluster) -> Iterator[str]:
+def _not_of_the_template(cluster: Cluster) -> Iterator[labels.Notice]:
     """Of a cluster that was taken over: a new one is refused such a label."""
     template_labels, cluster_labels = cluster.cluster_template.labels or {}, cluster.labels or {}
     for name in sorted(labels.template_only_names() & cluster_labels.keys()):
         text = cluster_labels[name]
         if text.strip() and text != template_labels.get(name):
-            yield f"Label '{name}' has no effect, because only a cluster template can set it."
+            yield labels.Notice(
+                (name,),
+                f"Label '{name}' has no effect, because only a cluster template can set it.",
+            )
 
 
-def _of_the_template(template: ClusterTemplate, live: Json) -> Iterator[str]:
+def _of_the_template(template: ClusterTemplate, live: Json) -> Iterator[labels.Notice]:
     driver = template.network_driver
     used = ((live.get("addons") or {}).get("cni") or {}).get("type") or cni(driver)
     if driver and driver not in CNIS:
-        yield f"network_driver '{driver}' is not available; the cluster uses '{used}'."
+        sentence = f"network_driver '{driver}' is not available; the cluster uses '{used}'."
+        yield labels.Notice(("network_driver",), sentence)
     elif driver and driver != used:
-        yield (
+        yield labels.Notice(
+            ("network_driver",),
             f"network_driver is '{driver}', and the cluster keeps '{used}', with which it was "
-            "created."
+            "created.",
         )
     port = (live.get("apiServer") or {}).get("port") or _PORT
     requested_port = template.apiserver_port or _PORT
     if live and requested_port != port:
-        yield (
+        yield labels.Notice(
+            ("apiserver_port",),
             f"apiserver_port is {requested_port}, and the cluster keeps {port}, with which it was "
-            "created."
+            "created.",
         )
     storage = template.docker_storage_driver
     if storage and storage not in _STORAGE_DRIVERS:
-        yield f"docker_storage_driver '{storage}' has no effect: containerd chooses its own."
+        sentence = f"docker_storage_driver '{storage}' has no effect: containerd chooses its own."
+        yield labels.Notice(("docker_storage_driver",), sentence)
 
 
-def _disk(cluster: Cluster) -> Iterator[str]:
+def _disk(cluster: Cluster) -> Iterator[labels.Notice]:
     kind = (cluster.labels or {}).get("docker_volume_type", "").strip()
     if kind and not cluster.docker_volume_size:
-        yield "Label 'docker_volume_type' has no effect on nodegroups without a docker_volume_size."
+        yield labels.Notice(
+            ("docker_volume_type",),
+            "Label 'docker_volume_type' has no effect on nodegroups without a docker_volume_size.",
+        )
 
 
-def _key(cluster: Cluster, live: Json | None) -> Iterator[str]:
+def _key(cluster: Cluster, live: Json | None) -> Iterator[labels.Notice]:
     """Only the live values say what machines were made with, whatever the option says today."""
     if live and cluster.keypair and not live.get("machineSSHKeyName"):
-        yield f"keypair '{cluster.keypair}' is not used: this cloud creates machines without it."
+        yield labels.Notice(
+            ("keypair",),
+            f"keypair '{cluster.keypair}' is not used: this cloud creates machines without it.",
+        )

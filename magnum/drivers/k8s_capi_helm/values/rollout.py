@@ -12,7 +12,7 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 DEFAULTS = "nodeGroupDefaults"
 #: Top-level values with which the machines of nodegroups are set up besides, all alike (measured
-#: by ``charts/openstack-cluster/tests/rolls.yaml``).
+#: by the tests of the charts, in ``effects/rolls.yaml``).
 SHARED = (
     "global",
     "machineSSHKeyName",

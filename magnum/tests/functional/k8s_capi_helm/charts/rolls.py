@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which value replaces whose machines: found by rendering, kept as data for the documents.
 
-The record is charts/openstack-cluster/tests/rolls.yaml: path of a key -> what another value of it
+The record is effects/rolls.yaml of the driver: path of a key -> what another value of it
 does to a cluster that is there. Keys below one path that all do the same are one row; of the addons
 those that replace machines have a row, and all others one together.
 """
@@ -16,11 +16,12 @@ from pathlib import Path
 
 import yaml
 
+from magnum.drivers.k8s_capi_helm.commands import effects
 from magnum.tests.functional.k8s_capi_helm.charts import changes, keys, other_values, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.keys import Key, Path_
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Scenario, Values
 
-RECORD = rendering.CLUSTER / "tests" / "rolls.yaml"
+RECORD = effects.DIRECTORY / "rolls.yaml"
 #: A key is looked at in so many scenarios at the most.
 SCENARIOS = 2
 #: Addons have their own chart, whose values stand here.

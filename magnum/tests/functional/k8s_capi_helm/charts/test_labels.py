@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every cluster label reaches the objects: label, the driver's values, what the charts render.
+"""Every cluster label and field reaches the objects: the driver's values, what the charts render.
 
-What each label moves is written down in doc/source/user/label-effects.yaml, which the documentation
-shows. UPDATE_GOLDEN=1 writes it anew.
+What each label, and each field of Magnum's objects, moves is written down in effects/labels.yaml
+and effects/fields.yaml of the driver, which the documentation and the operator's command show.
+UPDATE_GOLDEN=1 writes them anew.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 import re
 import unittest
 
 import yaml
 
 from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.commands import effects
+from magnum.drivers.k8s_capi_helm.magnum_objects import fields
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values as driver
+from magnum.tests.unit.drivers.k8s_capi_helm import test_magnum_fields
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
-EFFECTS = Path(__file__).resolve().parents[5] / "doc" / "source" / "user" / "label-effects.yaml"
+LABELS, FIELDS = (effects.DIRECTORY / f"{name}.yaml" for name in ("labels", "fields"))
 RELEASE = "demo"
 
 
@@ -49,25 +52,60 @@ def shown(kind: str, name: str) -> str:
     return f"{kind} {part.replace('default-worker', 'NODEGROUP')}".strip()
 
 
-@functools.cache
-def effects() -> dict[str, dict[str, list[str]]]:
-    """What every label moves."""
-    known = [label for label in labels.REGISTRY if label.name not in driver.NO_VALUE]
-    pairs = {label.name: driver.pair(label) for label in known}
+def moved_by(pairs: dict[str, tuple[Json, Json]]) -> dict[str, dict[str, list[str]]]:
+    """What differs between the values of each pair, and what they are rendered to."""
     rendering.texts([(rendering.CLUSTER, values) for pair in pairs.values() for values in pair])
     return {name: moved(*pair) for name, pair in pairs.items()}
 
 
+@functools.cache
+def of_labels() -> dict[str, dict[str, list[str]]]:
+    """What every label moves."""
+    known = [label for label in labels.REGISTRY if label.name not in driver.NO_VALUE]
+    return moved_by({label.name: driver.pair(label) for label in known})
+
+
+@functools.cache
+def of_fields() -> dict[str, dict[str, dict[str, list[str]]]]:
+    """What every field moves that a template, a cluster or a nodegroup has."""
+    honoured = {
+        (one.owner, one.name)
+        for one in fields.FIELDS
+        if one.effect is fields.Effect.HONOURED
+        and (one.owner, one.name) not in test_magnum_fields.NO_VALUE
+    }
+    return {
+        str(owner): moved_by(
+            {
+                name: test_magnum_fields.pair(owner, name)
+                for place, name in sorted(honoured)
+                if place is owner
+            }
+        )
+        for owner in fields.FieldOwner
+    }
+
+
 class LabelTest(unittest.TestCase):
+    maxDiff = None
+
     def test_every_label_moves_values_and_objects(self) -> None:
-        for name, found in at_least_one(effects().items()):
+        for name, found in at_least_one(of_labels().items()):
             with self.subTest(label=name):
                 self.assertTrue(found["values"] and found["objects"], found)
 
-    def test_the_documentation_has_what_they_move(self) -> None:
-        if os.environ.get("UPDATE_GOLDEN"):
-            EFFECTS.write_text(yaml.safe_dump(effects(), sort_keys=True, width=100))
-        self.assertEqual(effects(), yaml.safe_load(EFFECTS.read_text()))
+    def test_every_field_moves_values_and_objects(self) -> None:
+        for owner, found in at_least_one(of_fields().items()):
+            for name, one in at_least_one(found.items()):
+                with self.subTest(owner=owner, field=name):
+                    self.assertTrue(one["values"] and one["objects"], one)
+
+    def test_what_they_move_is_on_record(self) -> None:
+        for path, found in ((LABELS, of_labels()), (FIELDS, of_fields())):
+            if os.environ.get("UPDATE_GOLDEN"):
+                path.write_text(yaml.safe_dump(found, sort_keys=True, width=100))
+            with self.subTest(path=path.name):
+                self.assertEqual(found, yaml.safe_load(path.read_text()))
 
     def test_the_version_of_the_label_is_the_machines(self) -> None:
         values = {**driver.rendered(), "kubernetesVersion": "1.34.9"}

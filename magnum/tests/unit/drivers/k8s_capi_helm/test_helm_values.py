@@ -93,7 +93,10 @@ FIELDS: dict[str, dict[str, Any]] = {
     "cilium_ipv4pool": {"cni": "cilium"},
     "cilium_tag": {"cni": "cilium"},
     **{name: {"cni": "calico"} for name in ("calico_ipv4pool", "calico_tag", "kubeproxy_options")},
-    "docker_volume_type": {"node_groups": (dataclasses.replace(WORKERS, docker_volume=10),)},
+    "docker_volume_type": {
+        "control_plane": dataclasses.replace(REQUEST.control_plane, docker_volume=10),
+        "node_groups": (dataclasses.replace(WORKERS, docker_volume=10),),
+    },
 }
 BY_NAME = {label.name: label for label in labels.REGISTRY}
 #: Labels that choose something else than a value.

@@ -8,15 +8,19 @@ import json
 from typing import Any
 
 import jsonschema
+from oslo_utils import uuidutils
 import testtools
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, helm_values
+from magnum.drivers.k8s_capi_helm.commands import effects
+from magnum.drivers.k8s_capi_helm.labels import ChangeTime
 from magnum.drivers.k8s_capi_helm.magnum_objects import notices, reader, validate_cluster
 from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, FieldOwner, FIELDS
-from magnum.drivers.k8s_capi_helm.model import CloudFacts, Flavor, Json, names
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, Flavor, Image, Json, names
 from magnum.drivers.k8s_capi_helm.values import chart_family
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case, test_helm_values
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.test_magnum_objects import (
     cluster,
     config,
@@ -66,6 +70,33 @@ ELSEWHERE = {
     (FieldOwner.NODE_GROUP, "min_node_count"): "TestValues",
     (FieldOwner.NODE_GROUP, "max_node_count"): "TestValues",
 }
+#: Of these, an example that needs something beside it, and what that is.
+MORE_EXAMPLES: dict[tuple[FieldOwner, str], Any] = {
+    (FieldOwner.TEMPLATE, "image_id"): "other",
+    (FieldOwner.TEMPLATE, "no_proxy"): ".example.org",
+    (FieldOwner.NODE_GROUP, "image_id"): "older",
+    (FieldOwner.NODE_GROUP, "min_node_count"): 3,
+    (FieldOwner.NODE_GROUP, "max_node_count"): 6,
+}
+BESIDE: dict[tuple[FieldOwner, str], dict[str, Any]] = {
+    (FieldOwner.TEMPLATE, "no_proxy"): {"https_proxy": "http://proxy.example.org:3128"},
+    (FieldOwner.NODE_GROUP, "min_node_count"): {"max_node_count": 6},
+    (FieldOwner.NODE_GROUP, "max_node_count"): {"min_node_count": 2},
+}
+#: Honoured fields that move no value of their own.
+NO_VALUE = {
+    (FieldOwner.TEMPLATE, "cluster_distro"),
+    (FieldOwner.TEMPLATE, "labels"),
+    (FieldOwner.CLUSTER, "labels"),
+    (FieldOwner.CLUSTER, "create_timeout"),
+    (FieldOwner.NODE_GROUP, "labels"),
+}
+#: What Glance has: the image of the rows of test_magnum_objects, and others.
+IMAGES = {
+    "ubuntu-kube": Image("2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b01", "1.34.4", "ubuntu"),
+    "other": Image("2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b02", "1.34.5", "ubuntu"),
+    "older": Image("2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b03", "1.34.3", "ubuntu"),
+}
 #: Values that are refused.
 REFUSED: dict[tuple[FieldOwner, str], Any] = {
     (FieldOwner.TEMPLATE, "coe"): "swarm",
@@ -90,19 +121,40 @@ def rows(place: FieldOwner | None = None, **changes: Any) -> tuple[Any, list[Any
     return made, [group("default-master", role="master"), workers]
 
 
+def pair(place: FieldOwner, name: str) -> tuple[Json, Json]:
+    """The values without and with another value of an honoured field, of all nodegroups alike."""
+    beside = BESIDE.get((place, name), {})
+    before = rows(place, **beside)
+    after = rows(place, **beside, **{name: {**EXAMPLES, **MORE_EXAMPLES}[place, name]})
+    if place is FieldOwner.NODE_GROUP and name != "role":
+        setattr(after[1][0], name, getattr(after[1][1], name))
+    for made, _ in (before, after) if name in ("min_node_count", "max_node_count") else ():
+        made.labels = {"auto_scaling_enabled": "true"}
+    return rendered(*before), rendered(*after)
+
+
 def rendered(made: Any, groups: list[Any], **options: Any) -> Json:
     request = reader.cluster_request(made, groups, config(**options))
+    image = IMAGES[request.image]
     facts = CloudFacts(
-        image_id="2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b01",
-        kubernetes_version="1.34.4",
+        image_id=image.id,
+        kubernetes_version=image.kubernetes_version,
+        images=IMAGES,
         os_distro="ubuntu",
         flavors={one: Flavor(one, one, 2, 4096, 20) for one in ("small", "large")},
         auth_url="http://k/v3",
-        external_network_id=request.external_network,
-        fixed_network_id=request.fixed_network,
-        fixed_subnet_id=request.fixed_subnet,
+        external_network_id=_id(request.external_network),
+        fixed_network_id=_id(request.fixed_network),
+        fixed_subnet_id=_id(request.fixed_subnet),
     )
     return helm_values.render(request, facts)
+
+
+def _id(name: str | None) -> str | None:
+    """Neutron's id of what has a name; an id is its own."""
+    if name is None or uuidutils.is_uuid_like(name):
+        return name
+    return test_helm_values.network_id(name)
 
 
 class TestTable(testtools.TestCase):
@@ -122,6 +174,32 @@ class TestTable(testtools.TestCase):
             listed = {(one.owner, one.name) for one in FIELDS if one.effect is effect}
             self.assertEqual(listed, set(known), effect)
         self.assertEqual([], [one for one in FIELDS if not one.help.endswith(".")])
+
+
+class TestEffects(testtools.TestCase):
+    """What is on record of the fields; the charts' tests make it and add the objects."""
+
+    def test_every_honoured_field_is_on_record_with_what_it_moves(self) -> None:
+        honoured = {
+            (str(one.owner), one.name) for one in FIELDS if one.effect is Effect.HONOURED
+        } - {(str(owner), name) for owner, name in NO_VALUE}
+        self.assertEqual(honoured, set(effects.field_effects()))
+        for (owner, name), moved in at_least_one(effects.field_effects().items()):
+            before, after = pair(FieldOwner(owner), name)
+            changed = set(test_helm_values.leaves(before)) ^ set(test_helm_values.leaves(after))
+            self.assertEqual(
+                sorted({path.lstrip(".") for path, _ in changed}), list(moved.values), name
+            )
+
+    def test_what_is_honoured_says_when_it_can_change(self) -> None:
+        for one in at_least_one(FIELDS):
+            self.assertEqual(one.effect is Effect.HONOURED, one.change_time is not None, one)
+
+    def test_what_the_objects_do_not_let_change_magnum_does_not_change(self) -> None:
+        for one in at_least_one(FIELDS):
+            moved = effects.field_effects().get((str(one.owner), one.name), effects.NONE)
+            if effects.FIXED in effects.replaced_parts(moved.values):
+                self.assertEqual(ChangeTime.NEVER, one.change_time, one.name)
 
 
 class TestValues(testtools.TestCase):

@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import copy
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 import testtools
-import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.commands import effects
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.drivers.k8s_capi_helm.values import deferred, merge, rollout, upgrade
-from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import CHECKOUT
 
-#: What another value of a key replaces, found by rendering (charts/test_rolls.py).
-ROLLS = CHECKOUT / "charts" / "openstack-cluster" / "tests" / "rolls.yaml"
 #: Values of nodegroups alone: they are deferred nodegroup by nodegroup.
 OF_NODEGROUPS = frozenset({"nodeGroups", "nodeGroupDefaults"})
 #: Values that replace workers and are not deferred, since an upgrade treats them otherwise.
@@ -65,7 +63,7 @@ def _filled(one: Any) -> Any:
     return {key: value for key, value in found.items() if value != {}}
 
 
-def replacing_workers(rolls: dict[str, str]) -> set[str]:
+def replacing_workers(rolls: Mapping[str, str]) -> set[str]:
     """Top-level values of which another value replaces the machines of nodegroups."""
     found = {name.partition(".")[0] for name, word in rolls.items() if "node groups" in word}
     return found - OF_NODEGROUPS
@@ -75,7 +73,7 @@ class TestRolls(testtools.TestCase):
     """What an upgrade defers is what the chart's record says of workers' machines."""
 
     def test_what_replaces_workers_is_deferred_or_treated_otherwise(self) -> None:
-        rolls = yaml.safe_load(ROLLS.read_text(encoding="utf-8"))
+        rolls = effects.rolls()
         self.assertEqual({*rollout.SHARED, *OTHERWISE}, replacing_workers(rolls))
         self.assertEqual(set(), set(rollout.SHARED) & set(OTHERWISE))
 

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 from typing import Any
 
 from hypothesis import strategies as st
-import yaml
 
 from magnum.drivers.k8s_capi_helm import errors, helm_values, labels
+from magnum.drivers.k8s_capi_helm.commands import effects
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import hostile
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values as values
 
-EFFECTS = pathlib.Path(__file__).parents[6] / "doc" / "source" / "user" / "label-effects.yaml"
 _LABEL = {one.name: one for one in labels.REGISTRY}
 _NAMES = tuple(_LABEL)
 #: Labels whose texts name keys themselves, and where: flags of programs, annotations of nodes.
@@ -35,10 +33,7 @@ def flat(found: Any) -> set[tuple[str, str]]:
 
 
 def _effects() -> dict[str, list[str]]:
-    if not EFFECTS.exists():
-        return {}
-    documented = yaml.safe_load(EFFECTS.read_text())
-    return {name: found["values"] for name, found in documented.items()}
+    return {name: list(moved.values) for name, moved in effects.label_effects().items()}
 
 
 class TestLabels(hostile.HostileCase):

@@ -72,8 +72,8 @@ ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
     ),
     "kube.request": (frozenset({"reconcile"}), "the path of an object, as every API server has it"),
     "values.nodegroups": (
-        frozenset({"cloud", "handlers", "magnum_objects", "reconcile"}),
-        f"{_COUNTED}, and one nodegroup is rendered alone when it is created",
+        frozenset({"cloud", "commands", "handlers", "magnum_objects", "reconcile"}),
+        f"{_COUNTED}, one nodegroup is rendered alone when it is created, and explained alone",
     ),
     "values.network": (frozenset({"cloud", "magnum_objects"}), _COUNTED),
     "values.proxy": (
@@ -124,8 +124,8 @@ FUNCTIONS_OF_ROOMS: dict[str, tuple[frozenset[str], str]] = {
     "labels": (
         frozenset(
             "BY_NAME REGISTRY check_merged check_new check_nodegroup effective given_names "
-            "nodegroup_notices notices parse parse_nodegroup readable_labels template_only_names "
-            "with_template_only".split()
+            "named_notices nodegroup_notices notices parse parse_nodegroup readable_labels "
+            "template_only_names value_text why_without_effect with_template_only".split()
         ),
         "a room of functions over one registry, which has no class to stand in front of it",
     ),
