@@ -88,11 +88,14 @@ def _is_own(owner: secrets.Owner, name: str) -> bool:
 
 class TestServers(testtools.TestCase):
     @settings(deadline=None, max_examples=100)
-    @given(pairs(), _RANDOM)
+    @given(pairs(), _RANDOM, st.sampled_from(("", f"{NAMESPACE}-")))
     def test_all_of_its_own_and_none_of_another_ones(
-        self, pair: tuple[str, str], random: str
+        self, pair: tuple[str, str], random: str, place: str
     ) -> None:
-        """Nova has the servers of both; the ports, which Cluster API describes, tell them apart."""
+        """Nova has the servers of both; the ports, which Cluster API describes, tell them apart.
+
+        Earlier releases of the provider write the namespace in front of the name.
+        """
         if pair[0] == pair[1]:
             return
         cloud = FakeOpenStack(PROJECT)
@@ -100,7 +103,7 @@ class TestServers(testtools.TestCase):
         for release in pair:
             for name in server_names(release, random):
                 server = cloud.leave("servers", name=name)
-                words = f"Created by cluster-api-provider-openstack cluster {NAMESPACE}-{release}"
+                words = f"Created by cluster-api-provider-openstack cluster {place}{release}"
                 cloud.leave("ports", device_id=server.id, description=words)
                 wanted.setdefault(release, set()).add(name)
             # The tenant's own, with a port of the tenant's own.
@@ -110,6 +113,17 @@ class TestServers(testtools.TestCase):
         for release in pair:
             found = remains.servers(release, PROJECT, NAMESPACE)
             self.assertEqual(wanted[release], set(found))
+
+    def test_a_description_without_a_name_says_nothing(self) -> None:
+        """So described some releases of the provider all ports of servers."""
+        cloud, release = FakeOpenStack(PROJECT), "a-xxxxxxxxxxxx"
+        server_titles = (f"{release}-control-plane-bcdfg", f"{release}-my-jump-host")
+        for name in server_titles:
+            server = cloud.leave("servers", name=name)
+            words = "Created by cluster-api-provider-openstack cluster "
+            cloud.leave("ports", device_id=server.id, description=words)
+        found = Orphans(Services(cloud)).servers(release, PROJECT, NAMESPACE)
+        self.assertEqual(server_titles[:1], found)
 
     def test_a_port_of_another_project_says_nothing(self) -> None:
         """Neutron lets anybody write any server into a port of the own project."""

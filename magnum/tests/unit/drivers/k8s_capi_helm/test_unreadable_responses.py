@@ -182,7 +182,7 @@ class MoodyWorld(conductor_crash.CrashCase):
             self.apis.servers.append(
                 {"id": one, "name": name, "status": "ACTIVE", "tenant_id": project, **about}
             )
-            described = f"{_DESCRIBED} {NAMESPACE}-{release}"
+            described = f"{_DESCRIBED} {release}"
             self.apis.ports.append({"id": f"port-of-{release}", "device_id": one, **about})
             self.apis.ports[-1]["description"] = described
 

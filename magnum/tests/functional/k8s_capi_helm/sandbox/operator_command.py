@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator's command as an operator runs it on a conductor's host."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+from typing import Any
+
+from magnum.tests.functional.k8s_capi_helm.sandbox import setting
+from sandbox.cloud import environment
+
+#: Seconds for one command on a busy machine.
+_LIMIT = 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What a command has printed, and its exit status."""
+
+    status: int
+    out: str
+    error: str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of JSON."""
+        rows: list[dict[str, Any]] = json.loads(self.out)
+        return rows
+
+
+def run(*arguments: str) -> Answer:
+    """``k8s-capi-helm ARGUMENTS`` with the conductors' configuration."""
+    state = setting.state()
+    program = Path(sys.executable).with_name("k8s-capi-helm")
+    configuration = state.path("cloud", "etc", "magnum", "magnum.conf")
+    path = os.pathsep.join((str(state.get("bin_dir")), os.environ["PATH"]))
+    done = subprocess.run(
+        [str(program), "--config-file", str(configuration), *arguments],
+        env={**environment.of_services(state), "PATH": path},
+        cwd=state.path("run"),
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT,
+        check=False,
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def rows(*arguments: str, status: int = 0) -> list[dict[str, Any]]:
+    """The rows that a command prints; it has to end with this exit status."""
+    answer = run(*arguments, "-f", "json")
+    assert answer.status == status, answer
+    return answer.rows
