@@ -141,6 +141,10 @@ class ChartStore:
         restored = self._restored(namespace, digest)
         return restored and self._without_prefix(restored)
 
+    def has_stored(self, digest: str) -> bool:
+        """Whether the store on this host has the chart with a digest."""
+        return any(chart_archive.has_digest(path, digest) for path in self._cached(digest))
+
     # ---------------------------------------------------------------------------------------------
     def _stored(self, live: LiveRelease, digest: str) -> Chart | None:
         """The chart of a release from the store."""

@@ -89,8 +89,8 @@ def _row(run: Reconciliation, cluster: Any, plan: AdoptionPlan) -> tuple[str, ..
         plan.state.value,
         plan.chart,
         plan.text,
-        "\n".join(plan.changes),
-        "\n".join(sentences),
+        "; ".join(plan.changes),
+        " ".join(sentences),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from cliff import app, commandmanager
 
 from magnum.drivers.k8s_capi_helm.commands.adopt import Adopt
+from magnum.drivers.k8s_capi_helm.commands.charts import Charts
 from magnum.drivers.k8s_capi_helm.commands.check import Check
 from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
 from magnum.drivers.k8s_capi_helm.commands.explain import Explain
@@ -25,6 +26,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 NAME = "k8s-capi-helm"
 COMMANDS: Mapping[str, Any] = {
     "adopt": Adopt,
+    "charts": Charts,
     "check": Check,
     "credentials": Credentials,
     "explain": Explain,

@@ -23,13 +23,13 @@ class ChartUse:
     :ivar title: name and version, "" if no copy says it.
     :ivar sources: where it came from, as the Leases say.
     :ivar clusters: names of the clusters that have it.
-    :ivar unprotected: those in whose namespace no copy is.
+    :ivar without_copy: those in whose namespace no copy is.
     """
 
     title: str = ""
     sources: set[str] = dataclasses.field(default_factory=set)
     clusters: list[str] = dataclasses.field(default_factory=list)
-    unprotected: list[str] = dataclasses.field(default_factory=list)
+    without_copy: list[str] = dataclasses.field(default_factory=list)
 
 
 class Charts(OperatorLister):
@@ -51,7 +51,7 @@ class Charts(OperatorLister):
         rows, status = [], ExitStatus.OK
         for digest, use in sorted(chart_uses(run).items(), key=lambda item: item[1].title):
             on_host = bool(digest) and run.clients.charts.has_stored(digest)
-            advice = "" if on_host or not use.unprotected else _advice(digest, use)
+            advice = "" if on_host or not use.without_copy else _advice(digest, use)
             status = max(status, ExitStatus.WARNING if advice else ExitStatus.OK)
             rows.append(
                 (
@@ -59,7 +59,7 @@ class Charts(OperatorLister):
                     digest if arguments.long else digest[:_SHORT],
                     ", ".join(sorted(use.sources)),
                     len(use.clusters),
-                    len(use.unprotected),
+                    len(use.without_copy),
                     "yes" if on_host else "no",
                     advice,
                 )
@@ -88,7 +88,7 @@ def chart_uses(run: Reconciliation) -> dict[str, ChartUse]:
         about = copies.get((namespace, names.chart_copy(record.chart_digest)))
         use.title = use.title or about or ""
         if about is None or not record.chart_digest:
-            use.unprotected.append(name)
+            use.without_copy.append(name)
     return uses
 
 
@@ -108,7 +108,7 @@ def _copies(run: Reconciliation, namespaces: set[str]) -> Mapping[tuple[str, str
 
 def _advice(digest: str, use: ChartUse) -> str:
     """How a chart that has no copy gets one."""
-    few = ", ".join(use.unprotected[:3])
+    few = ", ".join(use.without_copy[:3])
     if not digest:
         return f"A resize to the current size records the chart of: {few}."
     return (

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the clusters of this driver in Magnum's database."""
+"""Find the clusters of this driver: in Magnum's database, and their Leases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -11,7 +11,13 @@ from oslo_utils import uuidutils
 from magnum import objects
 from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.reconcile import ownership
+
+#: Namespace and release.
+ReleaseKey = tuple[str, str]
 
 
 def own_clusters(project: str | None = None) -> Iterator[Any]:
@@ -45,3 +51,22 @@ def find_cluster(text: str) -> Any:
     raise errors.InvalidRequest(
         f"There is no such cluster. '{text}' is no UUID, no name and no release of one."
     )
+
+
+def release_records(kube: KubeClient) -> Mapping[ReleaseKey, ReleaseRecord | None]:
+    """The records of all releases, by one list of Leases; None for one that cannot be read.
+
+    :raises errors.DriverError: the management cluster cannot be read.
+    """
+    return dict(kube.snapshot(names.LEASE, _record_of, names.LABEL_UUID)[0])
+
+
+def _record_of(lease: Json) -> tuple[ReleaseKey, ReleaseRecord | None] | None:
+    release = conditions.object_label(lease, names.LABEL_CLUSTER_NAME)
+    if not release:
+        return None
+    key = str(conditions.metadata(lease).get("namespace")), release
+    try:
+        return key, codec.record(lease)
+    except errors.DriverError:
+        return key, None

@@ -11,7 +11,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.check_result import days_left, expiry_status
-from magnum.drivers.k8s_capi_helm.commands.clusters import own_clusters
+from magnum.drivers.k8s_capi_helm.commands.clusters import own_clusters, release_records, ReleaseKey
 from magnum.drivers.k8s_capi_helm.commands.lister import (
     ExitStatus,
     operator_text,
@@ -20,7 +20,6 @@ from magnum.drivers.k8s_capi_helm.commands.lister import (
 )
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
@@ -30,8 +29,6 @@ COLUMNS = (
     *("Name", "UUID", "Project", "Status", "Health", "Reason", "Kubernetes", "Chart"),
     *("Certificates", "Credential", "Pending", "Since"),
 )
-#: Namespace and name of a release.
-ReleaseKey = tuple[str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,9 +49,9 @@ class ListClusters(OperatorLister):
     """List the clusters of this driver: status, versions, expiry, what is pending.
 
     "Certificates" are the days until the first certificate of a control plane expires. Exit status
-    0, or with --monitor: 1 where a health is unknown or a certificate expires within 30 days, 2
-    where a cluster has failed or is unhealthy, or a certificate expires within 7 days. 3: the
-    management cluster cannot be read, and its columns are empty.
+    0, or with --monitor: 1 where the health of a cluster at rest is unknown or a certificate
+    expires within 30 days, 2 where a cluster has failed or is unhealthy, or a certificate expires
+    within 7 days. 3: the management cluster cannot be read, and its columns are empty.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -102,22 +99,11 @@ def read_fleet(kube: KubeClient) -> Fleet:
 
     :raises errors.DriverError: the management cluster cannot be read.
     """
-    records = dict(kube.snapshot(names.LEASE, _lease_of, names.LABEL_UUID)[0])
+    records = release_records(kube)
     ends: dict[ReleaseKey, datetime.datetime] = {}
     for key, end in kube.snapshot(names.MACHINE, _certificate_end)[0]:
         ends[key] = min(end, ends.get(key, end))
     return Fleet(records, ends, _charts(kube, records))
-
-
-def _lease_of(lease: Json) -> tuple[ReleaseKey, ReleaseRecord | None] | None:
-    release = conditions.object_label(lease, names.LABEL_CLUSTER_NAME)
-    if not release:
-        return None
-    key = str(conditions.metadata(lease).get("namespace")), release
-    try:
-        return key, codec.record(lease)
-    except errors.DriverError:
-        return key, None
 
 
 def _certificate_end(machine: Json) -> tuple[ReleaseKey, datetime.datetime] | None:
@@ -186,9 +172,11 @@ def cluster_status(cluster: Any, fleet: Fleet, run: Reconciliation) -> ExitStatu
     """How urgently a cluster needs an operator."""
     end = fleet.certificate_ends.get(_key(cluster, run.settings))
     certificates = ExitStatus.OK if end is None else expiry_status(end, run.now)
-    if (cluster.status or "").endswith("_FAILED") or cluster.health_status == health.UNHEALTHY:
+    status = cluster.status or ""
+    if status.endswith("_FAILED") or cluster.health_status == health.UNHEALTHY:
         return ExitStatus.CRITICAL
-    if cluster.health_status == health.UNKNOWN:
+    # Until an operation has ended there is no health.
+    if cluster.health_status == health.UNKNOWN and not status.endswith("_IN_PROGRESS"):
         return max(ExitStatus.WARNING, certificates)
     return certificates
 

@@ -17,8 +17,8 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.management import Json, manag
 from magnum.tests.functional.k8s_capi_helm.sandbox.truth import Intent
 from magnum.tests.functional.k8s_capi_helm.sandbox.workload import Workload
 
-#: Seconds between two looks at Magnum.
-INTERVAL = 0.5
+#: Seconds between two looks at Magnum, each of which costs its API as much as a pass of a cluster.
+INTERVAL = 1.0
 #: Seconds in which a step has to be through on two busy cores.
 LIMIT = 600.0
 #: Seconds until a fault has to be readable in Magnum, on two cores that ten lives share.
@@ -199,7 +199,7 @@ class Cluster:
         assert counts == dict(self.intent.groups), f"{name}: values have {counts}"
         assert values["controlPlane"]["machineCount"] == self.intent.control_plane, values
         text = json.dumps(release)
-        for secret, piece in self._secret_texts():
+        for secret, piece in self.secret_texts():
             assert piece not in text, f"{name}: the release holds what is in Secret {secret}"
         return values
 
@@ -298,7 +298,7 @@ class Cluster:
         assert release is not None, "there is no Helm release"
         return release
 
-    def _secret_texts(self) -> list[tuple[str, str]]:
+    def secret_texts(self) -> list[tuple[str, str]]:
         """Pieces of this cluster's Secrets that must stand nowhere else."""
         found = []
         for secret in management().objects("Secret", self.tenant.namespace):

@@ -109,7 +109,7 @@ class TestDryRun(AdoptCase):
                 f"Cluster {RELEASE}: labels.more",
                 f"MachineDeployment {DEPLOYMENT}: spec.template.spec.version (replaces machines)",
             ],
-            row["Changes"].splitlines(),
+            row["Changes"].split("; "),
         )
         self.assertIn("1 of them replace machines", row["Result"])
 
@@ -122,7 +122,7 @@ class TestDryRun(AdoptCase):
         self.renders(lambda objects: objects.append(new))
         self.assertEqual(
             ["ConfigMap new is created", "ConfigMap old is deleted"],
-            self.row(status=WARNING)["Changes"].splitlines(),
+            self.row(status=WARNING)["Changes"].split("; "),
         )
 
     def test_a_field_that_helm_does_not_write_any_more(self) -> None:

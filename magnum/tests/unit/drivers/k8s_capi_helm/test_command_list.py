@@ -163,6 +163,8 @@ class TestMonitoring(ListCase):
             ({"health_status": "UNKNOWN"}, 31, WARNING),
             ({"health_status": "UNKNOWN"}, 6, CRITICAL),
             ({"health_status": "UNHEALTHY"}, 31, CRITICAL),
+            ({"health_status": "UNKNOWN", "status": "UPDATE_IN_PROGRESS"}, 31, OK),
+            ({"health_status": "UNKNOWN", "status": "UPDATE_IN_PROGRESS"}, 29, WARNING),
             ({"health_status": "HEALTHY", "status": "DELETE_FAILED"}, 31, CRITICAL),
         ):
             self.set_row(**fields)
