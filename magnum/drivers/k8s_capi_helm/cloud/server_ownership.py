@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 import re
 
-#: Source: its pkg/utils/names, ``GetDescription``, since v0.5. A server's ports get the name since
-#: there are OpenStackServers (pkg/cloud/services/compute, ``ResolveServerSpec``); for a time no name.
+#: Source: its pkg/utils/names, ``GetDescription``, since v0.5. The ports of an OpenStackServer get
+#: the name alone (pkg/cloud/services/compute, ``ResolveServerSpec``), for a time no name.
 _DESCRIBED = "Created by cluster-api-provider-openstack cluster "
 #: The end of every generated name: five of these, at the latest character 63
 #: (https://github.com/kubernetes/apimachinery, ``util/rand``).
