@@ -38,7 +38,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     certificates,
     template,
 )
-from magnum.drivers.k8s_capi_helm.metrics import exposition
+from magnum.drivers.k8s_capi_helm.metrics import exposition, fleet
 from magnum.drivers.k8s_capi_helm.model import clock, Verdict
 from magnum.drivers.k8s_capi_helm.model import cloud as model_cloud
 from magnum.drivers.k8s_capi_helm.reconcile import clients
@@ -98,6 +98,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         ]
 
     # Clusters -------------------------------------------------------------------------------------
+    @rpc.count_requests
     def create_cluster(self, context: Any, cluster: Any, cluster_create_timeout: int) -> None:
         """Refuse what can be refused, then found the cluster and install its release.
 
@@ -232,7 +233,10 @@ class Driver(driver.Driver):  # type: ignore[misc]
     ) -> None:
         """Carry on what is in progress and write what is true; called every ten seconds or so."""
         run = self._begin_periodic()
-        with watch_trigger.visit(run.clients, run.settings, cluster.stack_id) as is_free:
+        with (
+            reconciliation.record_pass(run, cluster, fleet.STATUS_TASK),
+            watch_trigger.visit(run.clients, run.settings, cluster.stack_id) as is_free,
+        ):
             if is_free:
                 status_task.update_status(run, context, cluster)
 
@@ -241,6 +245,11 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         def evaluate() -> Verdict | None:
             run = self._begin_periodic()
-            return health_task.repair(run, context, cluster)
+            with reconciliation.record_pass(run, cluster, fleet.HEALTH_TASK):
+                verdict = health_task.repair(run, context, cluster)
+            if verdict is not None and verdict.certificate_expiry is not None:
+                expiries = run.clients.metrics.fleet.certificate_expiries
+                expiries[cluster.uuid] = verdict.certificate_expiry.timestamp()
+            return verdict
 
         return Monitor(context, cluster, evaluate)

@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm.handlers import (
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_nodegroup, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
+from magnum.drivers.k8s_capi_helm.metrics import record as metrics
 from magnum.drivers.k8s_capi_helm.model import NOTHING, Verb
 from magnum.drivers.k8s_capi_helm.reconcile import ownership, revisions
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
@@ -46,6 +47,12 @@ def create(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
     pending_operation.reconcile_now(run, context, cluster, record)
 
 
+def _refuse_update(nodegroup: Any, refusal: errors.DriverError, **previous: Any) -> None:
+    """Say that a nodegroup cannot be changed; parameters as for ``writer.set_update_failed``."""
+    metrics.request_refused("update_nodegroup")
+    writer.set_update_failed(nodegroup, refusal, **previous)
+
+
 def update(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> None:
     """Change bounds, labels and taints of a nodegroup. One that cannot be changed fails alone.
 
@@ -57,7 +64,7 @@ def update(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
         bounds = _check_update(run, cluster, nodegroup, fields)
     except errors.DriverError as refusal:
         nodegroup.obj_reset_changes()
-        writer.set_update_failed(nodegroup, refusal)
+        _refuse_update(nodegroup, refusal)
         return
     if bounds is None:
         return
@@ -81,7 +88,7 @@ def update(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
         )
         operation, _ = pending_operation.begin(run, cluster, new)
     except errors.DriverError as refusal:
-        writer.set_update_failed(nodegroup, refusal, **previous)
+        _refuse_update(nodegroup, refusal, **previous)
         return
     writer.mark_in_progress(nodegroup, Status.UPDATE_IN_PROGRESS)
     record = pending_operation.retry(run, cluster, nodegroup, operation)

@@ -25,6 +25,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     writer,
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
+from magnum.drivers.k8s_capi_helm.metrics import record as metrics
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     LiveRelease,
@@ -127,6 +128,7 @@ def refuse_nodegroup(
     run: Reconciliation, cluster: Any, nodegroup: Any, error: errors.DriverError
 ) -> None:
     """Say that a new nodegroup cannot be made, unless it was deleted meanwhile and goes anyway."""
+    metrics.request_refused("create_nodegroup")
     if not _is_leaving(run, cluster, nodegroup):
         saving.save(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
 

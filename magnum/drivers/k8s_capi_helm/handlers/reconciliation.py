@@ -3,15 +3,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+import contextlib
 import enum
 import functools
+import time
 from typing import Any
 
 from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.metrics import record
+from magnum.drivers.k8s_capi_helm.metrics.fleet import (
+    ClusterMetrics,
+    ClusterState,
+    FORGOTTEN,
+    STATUS_TASK,
+)
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+
+#: Classes that a reason may begin with.
+_CAUSES = frozenset({*(cause.value for cause in errors.Cause), "waiting"})
+#: Operations whose end no record tells: a deletion takes the record along, and a creation that was
+#: interrupted has none.
+_UNRECORDED = {"DELETE_IN_PROGRESS": "delete", "CREATE_IN_PROGRESS": "create"}
 
 
 class Trigger(enum.Enum):
@@ -36,6 +52,57 @@ class Trigger(enum.Enum):
         if self is Trigger.REQUEST:
             return isinstance(error, errors.LockHeld)
         return self is Trigger.WATCH_EVENT
+
+
+@contextlib.contextmanager
+def record_pass(run: Reconciliation, cluster: Any, task: str) -> Iterator[None]:
+    """Measure a pass of a periodic task, and show the cluster after it.
+
+    :param task: as :mod:`metrics.fleet` names it.
+    """
+    metrics, key, before = run.clients.metrics, (task, cluster.uuid), cluster.status
+    began, last = time.monotonic(), metrics.fleet.last_passes.get((task, cluster.uuid))
+    if last is not None:
+        metrics.pass_interval.labels(task).observe(began - last)
+    metrics.fleet.last_passes[key] = began
+    try:
+        yield
+    finally:
+        now = time.monotonic()
+        metrics.pass_seconds.labels(task).observe(now - began)
+        _show(metrics.fleet, cluster, before, now)
+
+
+def _show(fleet: ClusterMetrics, cluster: Any, before: str, now: float) -> None:
+    """Show a cluster after a pass.
+
+    :param before: its status when the pass began.
+    """
+    uuid, status, known = cluster.uuid, cluster.status or "", fleet.clusters.get(cluster.uuid)
+    since = known.since if known and known.status == status else now
+    cause = (cluster.status_reason or "").partition(":")[0]
+    fleet.clusters[uuid] = ClusterState(
+        status=status,
+        health=cluster.health_status or "",
+        cause="" if status.endswith("_COMPLETE") else cause if cause in _CAUSES else "other",
+        has_credential_issue="credential" in (cluster.health_status_reason or {}),
+        seen_at=now,
+        since=since,
+    )
+    if not status.endswith("_IN_PROGRESS"):
+        # The next operation begins when it is requested, and no task is late until then.
+        fleet.last_passes.pop((STATUS_TASK, uuid), None)
+    is_deletion = before == "DELETE_IN_PROGRESS"
+    if status != before and before in _UNRECORDED and (is_deletion or not cluster.stack_id):
+        record.operation_ended(
+            _UNRECORDED[before],
+            is_failed=status.endswith("_FAILED"),
+            seconds=now - known.since if known else 0.0,
+        )
+    if status == "DELETE_COMPLETE":
+        fleet.forget(uuid)
+    elif now - fleet.cleaned > FORGOTTEN:
+        fleet.clean(now)
 
 
 def of_request(clients: Clients, settings: Settings, context: Any) -> Reconciliation:

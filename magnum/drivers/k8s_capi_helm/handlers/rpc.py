@@ -16,6 +16,7 @@ from oslo_messaging import opts
 from magnum.common import exception
 import magnum.conf
 from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.metrics import record
 
 CONF = magnum.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -36,12 +37,30 @@ def deadline_of_request() -> float:
     return time.monotonic() + _SHARE * float(CONF.rpc_response_timeout)
 
 
+def count_requests(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """Have requests of a verb counted, and those that it refuses by an exception."""
+
+    @functools.wraps(verb)
+    def measured(*args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
+        record.new_request(verb.__name__)
+        try:
+            return verb(*args, **kwargs)
+        except Exception as error:
+            cause = error.__cause__ if error.__cause__ is not None else error
+            is_expected = isinstance(cause, errors.DriverError)
+            record.request_refused(verb.__name__, is_expected=is_expected)
+            raise
+
+    return measured
+
+
 def with_deadline(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
     """Have a verb answer before Magnum's API gives up, whatever the management cluster does.
 
     What is not through by then is where a killed conductor would have left it: the passes go on.
     """
 
+    @count_requests
     @functools.wraps(verb)
     def bounded(*args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
         with deadline.end_at(deadline_of_request()):

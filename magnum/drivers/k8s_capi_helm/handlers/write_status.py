@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.handlers import record_verdict
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, saving, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.saving import save as put
+from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.model import (
     GroupVerdict,
     Operation,
     operation,
+    ReleaseRecord,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
@@ -78,6 +81,29 @@ def _write(
             api_address=verdict.api_address or cluster.api_address,
             coe_version=verdict.coe_version or cluster.coe_version,
         )
+        if latest is not None:
+            _count_ended(evaluation, latest, finished, clients.clock())
+
+
+def _count_ended(
+    evaluation: Evaluation, latest: ReleaseRecord, finished: list[str], now: datetime.datetime
+) -> None:
+    """Count the operations that a verdict has ended.
+
+    :param latest: the record without those that it ends as a whole.
+    :param finished: ids of those whose nodegroups are gone.
+    :param now: the time of this host (aware, UTC).
+    """
+    status = evaluation.verdict.status
+    pending = {operation.id for operation in latest.operations}
+    for ended in _operations(evaluation):
+        is_ended = ended.id not in pending and not status.endswith("_IN_PROGRESS")
+        if ended.id in finished or is_ended:
+            record.operation_ended(
+                str(ended.verb),
+                is_failed=status.endswith("_FAILED") and ended.id not in finished,
+                seconds=(now - ended.started_at).total_seconds(),
+            )
 
 
 def _operations(evaluation: Evaluation) -> tuple[Operation, ...]:

@@ -10,6 +10,7 @@ import json
 import pathlib
 
 from cryptography import x509
+import kubernetes.client
 
 from magnum.drivers.k8s_capi_helm.kube import kubeconfig
 
@@ -38,16 +39,21 @@ def validities(path: str | None) -> list[Validity]:
     """
     api = kubeconfig.load(path)
     found = []
-    if api.configuration.cert_file:
-        content = pathlib.Path(api.configuration.cert_file).read_bytes()
-        chain = x509.load_pem_x509_certificates(content)
-        first = min(chain, key=lambda one: one.not_valid_after_utc)
-        found.append(
-            Validity("client certificate", first.not_valid_before_utc, first.not_valid_after_utc)
-        )
+    certificate = certificate_validity(api.configuration)
+    if certificate is not None:
+        found.append(certificate)
     header = kubeconfig.token_header(api.configuration, path).get("authorization", "")
     token = _token_validity(header.removeprefix("Bearer "))
     return [*found, *([token] if token else [])]
+
+
+def certificate_validity(configuration: kubernetes.client.Configuration) -> Validity | None:
+    """How long the client certificate of a loaded kubeconfig is valid; None without one."""
+    if not configuration.cert_file:
+        return None
+    chain = x509.load_pem_x509_certificates(pathlib.Path(configuration.cert_file).read_bytes())
+    first = min(chain, key=lambda one: one.not_valid_after_utc)
+    return Validity("client certificate", first.not_valid_before_utc, first.not_valid_after_utc)
 
 
 def _token_validity(token: str) -> Validity | None:

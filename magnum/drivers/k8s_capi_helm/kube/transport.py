@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import contextlib
 import dataclasses
+import datetime
 import json
 import os
 import threading
@@ -18,7 +19,7 @@ import urllib3
 
 from magnum.drivers.k8s_capi_helm import deadline as rpc_deadline
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import kubeconfig, response_body
+from magnum.drivers.k8s_capi_helm.kube import identity_expiry, kubeconfig, response_body
 from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
 from magnum.drivers.k8s_capi_helm.kube.clock_check import ClockCheck
 from magnum.drivers.k8s_capi_helm.kube.request import (
@@ -39,6 +40,8 @@ _LONGEST_PAUSE = 5.0
 # All attempts together have this many times what one of them has: a server that takes requests and
 # is silent would hold a thread, and who waits for it, for each attempt anew.
 _ATTEMPTS_TOGETHER = 1.15
+# A certificate that is not valid for longer than that in all is one of an exec plugin or an agent.
+_RENEWED = datetime.timedelta(days=14)
 # Below that many seconds there is no use in asking.
 _TOO_LATE = 0.05
 
@@ -257,6 +260,7 @@ class Transport:
             if self._api is None or identity != self._identity:
                 self._breaker.close()
                 self._api, self._identity = kubeconfig.load(path), identity
+                _show_expiry(self._api.configuration)
             return self._api
 
     @contextlib.contextmanager
@@ -273,6 +277,15 @@ class Transport:
             yield
         finally:
             self._lock.release()
+
+
+def _show_expiry(configuration: kubernetes.client.Configuration) -> None:
+    """Show when the client certificate expires, unless a program renews it all the time."""
+    validity = None
+    with contextlib.suppress(OSError, ValueError):
+        validity = identity_expiry.certificate_validity(configuration)
+    is_kept = validity and validity.start and validity.end - validity.start > _RENEWED
+    record.identity_expiry(validity.end.timestamp() if validity and is_kept else 0.0)
 
 
 def _rest(end: float) -> float:

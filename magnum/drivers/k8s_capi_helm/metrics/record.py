@@ -115,3 +115,35 @@ def watch_ages(ages: Callable[[], Mapping[str, float]]) -> None:
     :param ages: seconds by kind, read whenever metrics are; it asks nothing over the network.
     """
     process_metrics().watches.ages = ages
+
+
+def new_request(verb: str) -> None:
+    """Count a request of Magnum.
+
+    :param verb: of Magnum's driver interface.
+    """
+    process_metrics().requests.labels(verb).inc()
+
+
+def request_refused(verb: str, *, is_expected: bool = True) -> None:
+    """Count a request that is refused, or fails with an error that is not expected."""
+    process_metrics().requests_refused.labels(verb, "refused" if is_expected else "error").inc()
+
+
+def operation_ended(operation: str, *, is_failed: bool, seconds: float) -> None:
+    """Count an operation that has ended.
+
+    :param operation: its verb.
+    :param seconds: since it was asked for.
+    """
+    metrics, result = process_metrics(), "failed" if is_failed else "complete"
+    metrics.operations.labels(operation, result).inc()
+    metrics.operation_seconds.labels(operation, result).observe(max(0.0, seconds))
+
+
+def identity_expiry(seconds: float) -> None:
+    """Show when the client certificate for the management cluster expires.
+
+    :param seconds: of the epoch; 0 where it has none that stays.
+    """
+    process_metrics().identity_expiry.set(seconds)

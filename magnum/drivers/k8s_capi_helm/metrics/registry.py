@@ -14,9 +14,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from magnum.drivers.k8s_capi_helm.metrics.fleet import ClusterMetrics
+
 PREFIX = "k8s_capi_helm_"
 #: Upper bounds of histograms, in seconds.
 _WAITS = (0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 120)
+_OPERATIONS = (30, 60, 120, 300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200)
+_INTERVALS = (5, 10, 15, 20, 30, 60, 90, 120, 180, 300, 600)
 _RUNS = (0.5, 1, 2, 5, 10, 20, 30, 60, 90, 120, 180)
 
 
@@ -61,6 +65,7 @@ class ProcessMetrics:
             "helm_runs_refused", "Helm runs that had no turn and are left to the status task"
         )
         self._add_clients()
+        self._add_passes()
 
     def _add_clients(self) -> None:
         """Those of the management cluster, of its locks, and of OpenStack."""
@@ -86,8 +91,42 @@ class ProcessMetrics:
             "Watches that ended with an error, so that all is listed again",
             "kind",
         )
+        self.identity_expiry = self._gauge(
+            "management_certificate_expiry_timestamp_seconds",
+            "When the client certificate of the kubeconfig expires; 0 without one that lasts",
+        )
         self.watches = _Watches()
         self.registry.register(self.watches)
+
+    def _add_passes(self) -> None:
+        """Those of requests, operations, periodic tasks and clusters."""
+        self.requests = self._counter(
+            "requests", "Requests of Magnum by verb of its driver interface", "verb"
+        )
+        self.requests_refused = self._counter(
+            "requests_refused", "Requests that were refused, or have failed", "verb", "result"
+        )
+        self.operations = self._counter(
+            "operations", "Operations that have ended", "operation", "result"
+        )
+        self.operation_seconds = self._histogram(
+            "operation_duration_seconds",
+            "Time from the request for an operation to its end",
+            _OPERATIONS,
+            "operation",
+            "result",
+        )
+        self.pass_seconds = self._histogram(
+            "pass_duration_seconds", "Duration of a periodic task of one cluster", _WAITS, "task"
+        )
+        self.pass_interval = self._histogram(
+            "pass_interval_seconds",
+            "Time between two periodic tasks of one cluster, start to start",
+            _INTERVALS,
+            "task",
+        )
+        self.fleet = ClusterMetrics(PREFIX)
+        self.registry.register(self.fleet)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"{PREFIX}{name}", text, labels, registry=self.registry)

@@ -112,6 +112,8 @@ class Verdict:
     :ivar fingerprint: of a look that found everything in place, to be kept as the next look's
         ``ready_fingerprint``; "" when not everything is in place.
     :ivar health_reason: texts only, keys as magnum-capi-helm has them.
+    :ivar certificate_expiry: when the first certificate of the control plane expires (aware), None
+        if that is not known.
     """
 
     status: str
@@ -122,3 +124,4 @@ class Verdict:
     fingerprint: str = ""
     api_address: str | None = None
     coe_version: str | None = None
+    certificate_expiry: datetime.datetime | None = None

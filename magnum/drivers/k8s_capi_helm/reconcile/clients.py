@@ -29,6 +29,7 @@ from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.helm import END_MARGIN, HelmClient
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
 from magnum.drivers.k8s_capi_helm.lease import holder, ReleaseLeases
+from magnum.drivers.k8s_capi_helm.metrics.registry import process_metrics, ProcessMetrics
 from magnum.drivers.k8s_capi_helm.model import clock, names
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.caches import Cache, FinishedOnce, FirstSeen
@@ -80,6 +81,7 @@ class Clients:
     :ivar release_lists: held while all releases of a namespace are read: one conductor that starts
         is one client of the management cluster, however many threads its passes have.
     :ivar namespace_refusal: whether it is said that namespaces of projects stay.
+    :ivar metrics: of this process.
     :ivar cloud: OpenStack as the person, or the service user, of a context sees it.
     :ivar clock: the time of this host (aware, UTC).
     :ivar pause: waits so many seconds.
@@ -100,6 +102,7 @@ class Clients:
     verdict_locks: lockutils.Semaphores = dataclasses.field(default_factory=lockutils.Semaphores)
     release_lists: threading.Lock = dataclasses.field(default_factory=threading.Lock)
     namespace_refusal: Cache[str, bool] = dataclasses.field(default_factory=_until_the_end)
+    metrics: ProcessMetrics = dataclasses.field(default_factory=process_metrics)
     cloud: Callable[[Any], Cloud] = openstack
     clock: Callable[[], datetime.datetime] = clock.utc_now
     pause: Callable[[float], None] = time.sleep

@@ -22,6 +22,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.status import (
     addons,
+    certificate_expiry,
     control_plane,
     deletion_progress,
     fingerprint,
@@ -62,6 +63,7 @@ def evaluate(observed: Observed, state: MagnumState, now: datetime.datetime) -> 
     )
     status, reason = _lifecycle(observed, state, now, issue, current_fingerprint)
     healthy, texts = health.evaluate(observed, state)
+    expiry = certificate_expiry.control_plane_expiry(observed)
     return Verdict(
         status=status,
         reason=reason,
@@ -71,6 +73,7 @@ def evaluate(observed: Observed, state: MagnumState, now: datetime.datetime) -> 
         fingerprint=current_fingerprint,
         api_address=infrastructure.api_address(observed.cluster),
         coe_version=control_plane.running_version(observed.control_plane),
+        certificate_expiry=expiry[0] if expiry else None,
     )
 
 

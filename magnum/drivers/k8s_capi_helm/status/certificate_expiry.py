@@ -11,10 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 import datetime
 
-from magnum.drivers.k8s_capi_helm.model import conditions, Json
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.status import machines
 
 #: What is renewed by itself is renewed earlier than that.
 NEAR = datetime.timedelta(days=14)
+
+
+def control_plane_expiry(observed: Observed) -> tuple[datetime.datetime, str] | None:
+    """As :func:`first_expiry`, of a control plane; None also where its machines are unreadable."""
+    if isinstance(observed.machines, Missing):
+        return None
+    return first_expiry(machines.of_control_plane(observed.machines))
 
 
 def first_expiry(machines: Iterable[Json]) -> tuple[datetime.datetime, str] | None:

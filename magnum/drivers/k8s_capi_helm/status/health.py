@@ -104,10 +104,9 @@ def _operator_parts(observed: Observed) -> dict[str, Part]:
             parts["autoscaler"] = HEALTHY, "not reported"
         else:
             parts["autoscaler"] = (UNHEALTHY, problem) if problem else (HEALTHY, READY)
-    if not isinstance(observed.machines, Missing):
-        expiry = certificate_expiry.first_expiry(machines.of_control_plane(observed.machines))
-        if expiry is not None:
-            parts["certificates"] = _certificates(*expiry, observed.at)
+    expiry = certificate_expiry.control_plane_expiry(observed)
+    if expiry is not None:
+        parts["certificates"] = _certificates(*expiry, observed.at)
     return parts
 
 
