@@ -78,12 +78,27 @@ def _content(obj: Json) -> Json:
 def _differing(desired: Any, current: Any, path: str) -> Iterator[str]:
     if isinstance(desired, Mapping) and isinstance(current, Mapping):
         for key, value in desired.items():
+            if key == "apiVersion" and _is_same_group(desired, current):
+                continue
             yield from _differing(value, current.get(key), f"{path}.{key}" if path else str(key))
     elif isinstance(desired, list) and isinstance(current, list) and len(desired) == len(current):
         for index, (item, other) in enumerate(zip(desired, current, strict=True)):
             yield from _differing(item, other, f"{path}[{index}]")
     elif not _is_same(desired, current):
         yield path
+
+
+def _is_same_group(desired: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
+    """Whether two references name the same API group, whatever the version.
+
+    Cluster API stores references without a version, and shows the newest one in its older versions
+    (https://cluster-api.sigs.k8s.io/developer/providers/migrations/v1.10-to-v1.11).
+    """
+    versions = desired.get("apiVersion"), current.get("apiVersion")
+    if "kind" not in desired or not all(isinstance(text, str) for text in versions):
+        return False
+    group, other = (str(text).rpartition("/")[0] for text in versions)
+    return group == other
 
 
 def _is_same(desired: Any, current: Any) -> bool:

@@ -66,7 +66,8 @@ class Adoption:
 
         # The operator's command predicts the first resize object by object, and writes nothing.
         before = versions(self.objects())
-        self.assertEqual("unchanged", self.ask(SUCCESSOR, "predict")["state"])
+        plan = self.ask(SUCCESSOR, "predict")
+        self.assertEqual("unchanged", plan["state"], plan)
         self.assertEqual(
             [
                 "Magnum's records ask for: resize default-worker",
@@ -153,7 +154,8 @@ class Adoption:
         self.assertEqual("true", self.store.values(release)["nodeGroups"][0]["autoscale"])
         self.ask(SUCCESSOR, "look")
         self.assertEqual(versions(before), versions(self.objects()))
-        self.assertEqual("unchanged", self.ask(SUCCESSOR, "predict")["state"])
+        plan = self.ask(SUCCESSOR, "predict")
+        self.assertEqual("unchanged", plan["state"], plan)
         self.ask(SUCCESSOR, "add_group", name="more", node_count=1, **GROUP)
         found = changes(lasting(before), lasting(self.objects()))
         self.show("a second group", found)

@@ -14,6 +14,10 @@ def thing(spec: Any, **more: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec, **more}
 
 
+def _ref(version: str) -> dict[str, Any]:
+    return {"ref": {"apiVersion": version, "kind": "A", "name": "a"}}
+
+
 class TestDifferences(unittest.TestCase):
     def differing(self, wanted: Any, have: Any) -> list[str]:
         return list(manifest_diff.differences(thing(wanted), thing(have)))
@@ -26,6 +30,8 @@ class TestDifferences(unittest.TestCase):
             ({"a": {"b": {"c": []}}}, {}),
             ({"a": "5m"}, {"a": "5m0s"}),
             ({"a": "1h30m"}, {"a": "90m"}),
+            (_ref("c.x-k8s.io/v1beta1"), _ref("c.x-k8s.io/v1beta2")),
+            (_ref("v1"), _ref("v2")),
         ):
             with self.subTest(wanted=wanted):
                 self.assertEqual([], self.differing(wanted, have))
@@ -42,6 +48,9 @@ class TestDifferences(unittest.TestCase):
             ({"a": ""}, {"a": "0s"}, "spec.a"),
             ({"a": False}, {"a": True}, "spec.a"),
             ({"a": []}, {"a": [1]}, "spec.a"),
+            (_ref("c.x-k8s.io/v1"), _ref("d.x-k8s.io/v1"), "spec.ref.apiVersion"),
+            (_ref("c.x-k8s.io/v1"), {"ref": {"kind": "A", "name": "a"}}, "spec.ref.apiVersion"),
+            ({"apiVersion": "a/v1"}, {"apiVersion": "a/v2"}, "spec.apiVersion"),
         ):
             with self.subTest(wanted=wanted, have=have):
                 self.assertEqual([path] if path else [], self.differing(wanted, have))
@@ -64,3 +73,23 @@ class TestDifferences(unittest.TestCase):
         )
         other = thing({}, stringData={"a": "other"})
         self.assertEqual(["data.a"], list(manifest_diff.differences(other, there)))
+
+
+class TestMachines(unittest.TestCase):
+    def test_fields_that_replace_machines(self) -> None:
+        for kind, path, expected in (
+            ("MachineDeployment", "spec.template.spec.version", True),
+            ("MachineDeployment", "spec.template.spec.bootstrap.configRef.name", True),
+            ("MachineDeployment", "spec.template.spec.infrastructureRef.name", True),
+            ("MachineDeployment", "spec.template.spec.failureDomain", True),
+            ("MachineDeployment", "spec.template.metadata.labels.a", False),
+            ("MachineDeployment", "spec.replicas", False),
+            ("KubeadmControlPlane", "spec.version", True),
+            ("KubeadmControlPlane", "spec.kubeadmConfigSpec.files[0].content", True),
+            ("KubeadmControlPlane", "spec.machineTemplate.infrastructureRef.name", True),
+            ("KubeadmControlPlane", "spec.machineTemplate.spec.infrastructureRef.name", True),
+            ("KubeadmControlPlane", "spec.replicas", False),
+            ("Cluster", "spec.version", False),
+        ):
+            with self.subTest(kind=kind, path=path):
+                self.assertEqual(expected, manifest_diff.replaces_machines(kind, path))
