@@ -24,7 +24,7 @@ MASK = "***"
 #: Shorter values are words of everyday, such as the name of a user.
 _SHORTEST = 8
 #: A line of an encoded key; texts are folded at 64 and 76 characters.
-_ENCODED_LINE = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
+_ENCODED_LINE = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{32,}")
 _SENSITIVE = re.compile(
     r"passw|passphrase|token|secret|credential|htpasswd|authorization|kubeconfig|dockerconfig"
     r"|(?:api|client|access|encryption|private|tls)[-_.]?key|key[-_.]?data"
@@ -51,8 +51,8 @@ _PATTERNS = tuple(
 #: An argument of a program, or a line of a file, that gives a secret. What follows a colon is
 #: often a name: "no such Secret: x".
 _ASSIGNMENT = re.compile(
-    r"(?P<key>[\w.-]*(?:token|secret|api_?key)[\w.-]*\s*=\s*"
-    r"|[\w.-]*(?:passw(?:or)?d|passphrase)[\w.-]*\s*[=:]\s*)"
+    r"(?P<key>(?:token|secret|api_?key)[\w.-]{0,60}\s{0,3}=\s{0,3}"
+    r"|(?:passw(?:or)?d|passphrase)[\w.-]{0,60}\s{0,3}[=:]\s{0,3})"
     r"(?P<value>\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;}\])]+)",
     re.IGNORECASE,
 )
