@@ -107,13 +107,15 @@ def _confirm(run: Reconciliation, cluster: Any) -> None:
     obj = kube.get(names.CLUSTER, owner.namespace, owner.release) if owner.release else None
     if obj is None:
         raise errors.ProofNotFound(
-            f"There is no Cluster '{owner.release}' in namespace '{owner.namespace}' of this "
-            "management cluster. Check the kubeconfig and [capi_helm] namespace_prefix."
+            "The release is not on this management cluster. There is no Cluster "
+            f"'{owner.release}' in namespace '{owner.namespace}'. Check the kubeconfig and "
+            "[capi_helm] namespace_prefix."
         )
     other = manifest_diff.owner_uuid(obj)
     if other not in ("", owner.cluster_uuid):
         raise errors.NotOwned(
-            f"Cluster '{owner.release}' is labelled as that of cluster '{other}'."
+            "The release belongs to another cluster of Magnum. Its Cluster "
+            f"'{owner.release}' is labelled as that of cluster '{other}'."
         )
     live = run.clients.helm.live(owner.namespace, owner.release)
     name = credential_secret.secret_name(kube, owner, live.values if live else {})

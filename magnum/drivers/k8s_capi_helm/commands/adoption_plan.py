@@ -115,7 +115,8 @@ def _plan(
         if record.cluster_uuid == owner.cluster_uuid:
             return AdoptionPlan(AdoptionState.ADOPTED, title)
         raise errors.NotOwned(
-            f"The Lease of release '{owner.release}' is that of cluster '{record.cluster_uuid}'."
+            "The release has the Lease of another cluster of Magnum. The Lease of "
+            f"'{owner.release}' is that of cluster '{record.cluster_uuid}'."
         )
     if not credential_secret.find_secrets(clients.kube, owner):
         text = (
@@ -202,7 +203,9 @@ def _object_changes(
             yield f"{title} is created"
             continue
         if other := manifest_diff.foreign_owner(existing, live.namespace, live.name):
-            raise errors.NotOwned(f"{title} belongs to another release, {other}.")
+            raise errors.NotOwned(
+                f"An object belongs to another release. {title} is one of release '{other}'."
+            )
         paths = dict.fromkeys(manifest_diff.differences(manifest, existing))
         if title in before:
             # A field that Helm does not write any more is removed.

@@ -57,8 +57,8 @@ def require_deleting(clients: Clients, cluster: Any, owner: secrets.Owner) -> Re
     record = clients.leases.read(owner.namespace, owner.release)
     if record is None or record.cluster_uuid != owner.cluster_uuid:
         raise errors.ProofNotFound(
-            f"No Lease proves that release '{owner.release}' belongs to this cluster. Check the "
-            "kubeconfig; 'adopt --confirm' creates the Lease."
+            f"No Lease proves whose the release is. Release '{owner.release}' has none of this "
+            "cluster: check the kubeconfig; 'adopt --confirm' creates the Lease."
         )
     return record
 

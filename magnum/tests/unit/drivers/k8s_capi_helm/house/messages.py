@@ -11,11 +11,12 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import CHECKOUT, rooms, Source
 
 PAGE = CHECKOUT / "doc" / "source" / "user" / "status.rst"
-#: Where sentences are for operators alone (options), describe labels and fields in their tables, or
-#: stand in the page's other list.
+#: Where sentences are for operators alone (options, their command), describe labels and fields in
+#: their tables, or stand in the page's other list.
 _ELSEWHERE = re.compile(
     r"(status|conf|commands)/.*|magnum_objects/fields\.py|kube/reflector\.py|labels/image_tags\.py"
     r"|labels/(addons|api_server|control_plane|kubernetes|network|nodes)\.py"
+    r"|reconcile/forced_deletion\.py"
 )
 #: A full stop behind a word, a quote or what is filled in.
 _ENDS = re.compile(r"[\w')\x00]\.(?:\s|$)")
