@@ -247,9 +247,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
             run = self._begin_periodic()
             with reconciliation.record_pass(run, cluster, fleet.HEALTH_TASK):
                 verdict = health_task.repair(run, context, cluster)
-            if verdict is not None and verdict.certificate_expiry is not None:
-                expiries = run.clients.metrics.fleet.certificate_expiries
-                expiries[cluster.uuid] = verdict.certificate_expiry.timestamp()
+            reconciliation.show_expiry(run, cluster, verdict)
             return verdict
 
         return Monitor(context, cluster, evaluate)

@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.values import nodegroups as values_nodegroups
 
 TEMPLATE = "cluster template"
 _LABELS = "labels"
-#: Fields of a cluster that Magnum takes from the template where nobody sets them, and their names
+#: Fields of a cluster that Magnum takes from the template where they are not set, and their names
 #: there.
 _COPIES = {
     "keypair": "keypair_id",

@@ -86,7 +86,7 @@ def default_option(conf: Settings, name: str) -> str:
     """The option with which the operator has set a label's default, with its file.
 
     :param name: of the label.
-    :returns: "" where nobody has set one, so that the default is the driver's.
+    :returns: "" where it is not set, so that the default is the driver's.
     """
     chosen = conf[LABELS_GROUP.name][name]
     if name in _OF_CINDER and not chosen and "cinder" in conf and conf[_CINDER][_OF_CINDER[name]]:

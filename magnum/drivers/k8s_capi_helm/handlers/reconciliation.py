@@ -20,11 +20,13 @@ from magnum.drivers.k8s_capi_helm.metrics.fleet import (
     FORGOTTEN,
     STATUS_TASK,
 )
+from magnum.drivers.k8s_capi_helm.model import Verdict
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.status import issue
 
-#: Classes that a reason may begin with.
-_CAUSES = frozenset({*(cause.value for cause in errors.Cause), "waiting"})
+#: In front of reasons of what only takes time.
+_WAITING = "waiting"
 #: Operations whose end no record tells: a deletion takes the record along, and a creation that was
 #: interrupted has none.
 _UNRECORDED = {"DELETE_IN_PROGRESS": "delete", "CREATE_IN_PROGRESS": "create"}
@@ -61,7 +63,7 @@ def record_pass(run: Reconciliation, cluster: Any, task: str) -> Iterator[None]:
     :param task: as :mod:`metrics.fleet` names it.
     """
     metrics, key, before = run.clients.metrics, (task, cluster.uuid), cluster.status
-    began, last = time.monotonic(), metrics.fleet.last_passes.get((task, cluster.uuid))
+    began, last = time.monotonic(), metrics.fleet.last_passes.get(key)
     if last is not None:
         metrics.pass_interval.labels(task).observe(began - last)
     metrics.fleet.last_passes[key] = began
@@ -80,11 +82,11 @@ def _show(fleet: ClusterMetrics, cluster: Any, before: str, now: float) -> None:
     """
     uuid, status, known = cluster.uuid, cluster.status or "", fleet.clusters.get(cluster.uuid)
     since = known.since if known and known.status == status else now
-    cause = (cluster.status_reason or "").partition(":")[0]
+    is_settled = status.endswith("_COMPLETE")
     fleet.clusters[uuid] = ClusterState(
         status=status,
         health=cluster.health_status or "",
-        cause="" if status.endswith("_COMPLETE") else cause if cause in _CAUSES else "other",
+        cause="" if is_settled else _reason_class(cluster.status_reason or ""),
         has_credential_issue="credential" in (cluster.health_status_reason or {}),
         seen_at=now,
         since=since,
@@ -103,6 +105,21 @@ def _show(fleet: ClusterMetrics, cluster: Any, before: str, now: float) -> None:
         fleet.forget(uuid)
     elif now - fleet.cleaned > FORGOTTEN:
         fleet.clean(now)
+
+
+def _reason_class(text: str) -> str:
+    """The class of a reason, of which there are as many as the driver has; "" without a reason."""
+    if not text:
+        return ""
+    is_waiting = text.startswith(f"{_WAITING}:")
+    return issue.reason_class(text) or (_WAITING if is_waiting else "other")
+
+
+def show_expiry(run: Reconciliation, cluster: Any, verdict: Verdict | None) -> None:
+    """Show when the first certificate of a cluster's control plane expires, where that is known."""
+    if verdict is not None and verdict.certificate_expiry is not None:
+        expiries = run.clients.metrics.fleet.certificate_expiries
+        expiries[cluster.uuid] = verdict.certificate_expiry.timestamp()
 
 
 def of_request(clients: Clients, settings: Settings, context: Any) -> Reconciliation:

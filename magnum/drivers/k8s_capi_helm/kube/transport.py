@@ -232,6 +232,7 @@ class Transport:
             "Content-Type": request.content_type,
             **kubeconfig.token_header(api.configuration, self.kubeconfig_path),
         }
+        result: int | str = record.NO_RESPONSE
         try:
             # The client's own call_api has other parameters in almost each of its versions.
             response: urllib3.BaseHTTPResponse = api.rest_client.pool_manager.request(
@@ -243,12 +244,11 @@ class Transport:
                 redirect=False,
                 preload_content=False,
             )
-        except Exception as error:
-            record.api_request(record.MANAGEMENT, record.NO_RESPONSE)
-            if isinstance(error, urllib3.exceptions.SSLError):
-                raise _Untrusted(clock.with_time(_line(error))) from None
-            raise
-        record.api_request(record.MANAGEMENT, response.status)
+            result = response.status
+        except urllib3.exceptions.SSLError as error:
+            raise _Untrusted(clock.with_time(_line(error))) from None
+        finally:
+            record.api_request(record.MANAGEMENT, result)
         self.clock_check.compare(response.headers.get("Date"))
         return response
 

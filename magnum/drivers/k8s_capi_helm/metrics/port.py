@@ -44,7 +44,7 @@ class _Server(simple_server.WSGIServer):
         self.setup_environ()
 
     def handle_error(self, *arguments: Any) -> None:
-        """A client that goes away is its own business."""
+        """A client that disconnects is no fault of this process."""
 
 
 #: Sockets of this process; a forked one does not listen with them.

@@ -108,7 +108,7 @@ class TextFile:
         return handle
 
     def _clean(self) -> None:
-        """Remove the files of processes that have ended, and what one of them had begun to write.
+        """Remove the files of processes that have ended, and incomplete ones.
 
         The own lock is not tried: who closes any descriptor of its file has lost it.
         """
@@ -116,9 +116,9 @@ class TextFile:
             match = _FILE.fullmatch(path.name)
             if match is None:
                 continue
-            number, is_begun = int(match[1]), bool(match[2])
+            number, is_incomplete = int(match[1]), bool(match[2])
             handle = None if number == self._number else self._lock(number)
-            if handle is not None or (number == self._number and is_begun):
+            if handle is not None or (number == self._number and is_incomplete):
                 with contextlib.suppress(OSError):
                     path.unlink()
             if handle is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``charts`` says which charts clusters have, and which of them nobody has a copy of."""
+"""``charts`` says which charts clusters have, and which of them have no copy."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class TestNoSecret(BundleCase):
         self.made()
 
     def spread(self) -> None:
-        """Programs and people have written secrets where nobody expects them."""
+        """Programs and people have written secrets into other fields."""
         cluster = self.kube.list(names.CLUSTER, NAMESPACE)[0]
         cluster["metadata"]["annotations"] = {
             "note": f"it is {SECRET_TEXT}",

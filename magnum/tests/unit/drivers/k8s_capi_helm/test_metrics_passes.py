@@ -148,6 +148,13 @@ class TestClusters(MetricsCase):
         self.assertEqual(1, self.shows()["cluster_reasons", "other"])
         self.assertNotIn("tenant-text", repr(self.shows()))
 
+    def test_no_reason_is_no_other_reason(self) -> None:
+        cluster = self.made()
+        cluster.status, cluster.status_reason = "UPDATE_IN_PROGRESS", None
+        cluster.save()
+        self.health_task()
+        self.assertEqual([], [key for key in self.shows() if key[0] == "cluster_reasons"])
+
     def test_certificates_of_a_control_plane(self) -> None:
         cluster = self.made()
         end = datetime.datetime(2041, 2, 3, tzinfo=datetime.timezone.utc)
