@@ -14,7 +14,11 @@ from magnum.drivers.k8s_capi_helm.commands.adoption_plan import (
     NamespaceObjects,
     plan_adoption,
 )
-from magnum.drivers.k8s_capi_helm.commands.clusters import find_cluster, own_clusters
+from magnum.drivers.k8s_capi_helm.commands.clusters import (
+    find_cluster,
+    find_own_cluster,
+    own_clusters,
+)
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff
 from magnum.drivers.k8s_capi_helm.magnum_objects import notices
@@ -65,7 +69,7 @@ class Adopt(OperatorLister):
         if arguments.confirm:
             if len(arguments.clusters) != 1:
                 raise errors.InvalidRequest("--confirm takes one cluster.")
-            _confirm(run, find_cluster(arguments.clusters[0]))
+            _confirm(run, find_own_cluster(arguments.clusters[0]))
         clusters = map(find_cluster, arguments.clusters) if arguments.clusters else own_clusters()
         return _rows(run, clusters)
 
@@ -97,12 +101,10 @@ def _row(run: Reconciliation, cluster: Any, plan: AdoptionPlan) -> tuple[str, ..
 def _confirm(run: Reconciliation, cluster: Any) -> None:
     """Write down that a release belongs to a cluster, unless something says the contrary.
 
-    :raises errors.NotOwned: it is another driver's or another cluster's.
+    :raises errors.NotOwned: it is another cluster's.
     :raises errors.ProofNotFound: there is no such release here.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    if sentence := ownership.foreign_reason(cluster):
-        raise errors.NotOwned(sentence)
     owner, kube = ownership.owner(cluster, run.settings), run.clients.kube
     obj = kube.get(names.CLUSTER, owner.namespace, owner.release) if owner.release else None
     if obj is None:

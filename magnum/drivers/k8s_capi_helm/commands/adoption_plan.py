@@ -27,6 +27,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
+    adoption,
     autoscaler_deployment,
     credential_secret,
     ownership,
@@ -134,11 +135,15 @@ def _plan(
             "records, and refuses if they differ."
         )
         return AdoptionPlan(AdoptionState.REFUSED, text=text)
-    return _plan_release(run, cluster, live, objects)
+    return _plan_release(run, cluster, live, objects, owner)
 
 
 def _plan_release(
-    run: Reconciliation, cluster: Any, live: LiveRelease, objects: NamespaceObjects
+    run: Reconciliation,
+    cluster: Any,
+    live: LiveRelease,
+    objects: NamespaceObjects,
+    owner: secrets.Owner,
 ) -> AdoptionPlan:
     """The plan for a release that is there.
 
@@ -153,9 +158,12 @@ def _plan_release(
     values = change.next_values(live.values, change.with_sizes(live.values, request), known)
     values = autoscaler_deployment.with_operators_settings(values, chart, run.settings)
     rendered = clients.helm.preview(live.namespace, live.name, chart, values)
+    existing = {_title(manifest): objects.find(manifest, live.namespace) for manifest in rendered}
+    for obj in filter(None, existing.values()):
+        adoption.check_owner(owner, obj)
     changes = (
         *map(_operation_text, operations),
-        *_object_changes(rendered, _deployed_objects(run, live), live, objects),
+        *object_changes(rendered, _deployed_objects(run, live), existing),
     )
     if changes:
         return AdoptionPlan(AdoptionState.CHANGES, title, changes, _text(changes))
@@ -188,34 +196,31 @@ def _deployed_objects(run: Reconciliation, live: LiveRelease) -> list[Json]:
     return [] if newest is None else release_secret.documents(release_secret.manifest(newest))
 
 
-def _object_changes(
-    rendered: list[Json], deployed: list[Json], live: LiveRelease, objects: NamespaceObjects
+def object_changes(
+    manifests: list[Json],
+    deployed_manifests: list[Json],
+    existing_objects: Mapping[str, Json | None],
 ) -> Iterator[str]:
-    """What a run of Helm changes: by what is there, and by what Helm has written last.
+    """What a run of Helm changes: by what exists, and by what Helm has written last.
 
-    :raises errors.NotOwned: an object is another release's.
+    :param existing_objects: by kind and name of what is rendered; None where there is none.
     """
-    before = {_title(manifest): manifest for manifest in deployed}
-    for manifest in rendered:
+    before = {_title(manifest): manifest for manifest in deployed_manifests}
+    for manifest in manifests:
         title = _title(manifest)
-        existing = objects.find(manifest, live.namespace)
-        if existing is None:
+        obj = existing_objects[title]
+        if obj is None:
             yield f"{title} is created"
             continue
-        if other := manifest_diff.foreign_owner(existing, live.namespace, live.name):
-            raise errors.NotOwned(
-                f"An object belongs to another release. {title} is one of release '{other}'."
-            )
-        paths = dict.fromkeys(manifest_diff.differences(manifest, existing))
+        paths = dict.fromkeys(manifest_diff.differences(manifest, obj))
         if title in before:
             # A field that Helm does not write any more is removed.
             paths |= dict.fromkeys(manifest_diff.differences(before[title], manifest))
         for path in paths:
             replaces = manifest_diff.replaces_machines(manifest["kind"], path)
             yield f"{title}: {path}{f' {_REPLACES}' if replaces else ''}"
-    titles = {_title(manifest) for manifest in rendered}
     for title, manifest in before.items():
-        if title not in titles and not _is_kept(manifest):
+        if title not in existing_objects and not _is_kept(manifest):
             yield f"{title} is deleted"
 
 

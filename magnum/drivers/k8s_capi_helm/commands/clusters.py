@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -30,6 +31,22 @@ def own_clusters(project: str | None = None) -> Iterator[Any]:
     for cluster in objects.Cluster.list(context, sort_key="name", filters=filters):
         if not ownership.foreign_reason(cluster):
             yield cluster
+
+
+def add_cluster_argument(parser: argparse.ArgumentParser) -> None:
+    """Let a command take one cluster, which :func:`find_own_cluster` finds."""
+    parser.add_argument("cluster", metavar="CLUSTER", help="UUID, name or release.")
+
+
+def find_own_cluster(text: str) -> Any:
+    """As :func:`find_cluster`, of this driver.
+
+    :raises errors.NotOwned: it is another driver's.
+    """
+    cluster = find_cluster(text)
+    if sentence := ownership.foreign_reason(cluster):
+        raise errors.NotOwned(sentence)
+    return cluster
 
 
 def find_cluster(text: str) -> Any:

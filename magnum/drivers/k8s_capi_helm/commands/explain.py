@@ -8,7 +8,7 @@ import difflib
 
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.commands import explanation
-from magnum.drivers.k8s_capi_helm.commands.clusters import find_cluster
+from magnum.drivers.k8s_capi_helm.commands.clusters import add_cluster_argument, find_own_cluster
 from magnum.drivers.k8s_capi_helm.commands.explanation import ExplainedCluster, Explanation
 from magnum.drivers.k8s_capi_helm.commands.field_rows import field_rows
 from magnum.drivers.k8s_capi_helm.commands.label_rows import absent_row, label_rows
@@ -22,7 +22,6 @@ from magnum.drivers.k8s_capi_helm.labels import unsupported
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.magnum_objects.fields import FIELDS
 from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.reconcile import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 #: Names that are printed instead of one that does not exist.
@@ -41,7 +40,7 @@ class Explain(OperatorLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Which cluster, and what of it."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("cluster", metavar="CLUSTER", help="UUID, name or release.")
+        add_cluster_argument(parser)
         parser.add_argument(
             "label", nargs="?", metavar="LABEL", help="A label, or a field of Magnum's objects."
         )
@@ -52,9 +51,7 @@ class Explain(OperatorLister):
 
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:
         """A row for each label and field, more where nodegroups have their own."""
-        cluster = find_cluster(arguments.cluster)
-        if sentence := ownership.foreign_reason(cluster):
-            raise errors.NotOwned(sentence)
+        cluster = find_own_cluster(arguments.cluster)
         conf, status = run.settings, ExitStatus.OK
         live_values: Json = {}
         try:

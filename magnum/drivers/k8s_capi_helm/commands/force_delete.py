@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Iterator
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands.clusters import find_cluster
+from magnum.drivers.k8s_capi_helm.commands.clusters import add_cluster_argument, find_own_cluster
 from magnum.drivers.k8s_capi_helm.commands.lister import (
     ExitStatus,
     operator_text,
@@ -32,7 +32,7 @@ class ForceDelete(OperatorLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Which cluster, and what is changed."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("cluster", metavar="CLUSTER", help="UUID, name or release.")
+        add_cluster_argument(parser)
         parser.add_argument(
             "--release-objects",
             action="store_true",
@@ -49,9 +49,7 @@ class ForceDelete(OperatorLister):
 
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:
         """What is left afterwards."""
-        cluster = find_cluster(arguments.cluster)
-        if sentence := ownership.foreign_reason(cluster):
-            raise errors.NotOwned(sentence)
+        cluster = find_own_cluster(arguments.cluster)
         if not cluster.stack_id:
             raise errors.InvalidRequest("The cluster has no release: nothing is left of it.")
         owner = ownership.owner(cluster, run.settings)

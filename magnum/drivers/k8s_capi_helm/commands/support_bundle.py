@@ -17,7 +17,7 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands import bundle_files, check, check_host
 from magnum.drivers.k8s_capi_helm.commands.bundle_files import BundleSource
-from magnum.drivers.k8s_capi_helm.commands.clusters import find_cluster
+from magnum.drivers.k8s_capi_helm.commands.clusters import add_cluster_argument, find_own_cluster
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.lister import (
     ExitStatus,
@@ -26,7 +26,6 @@ from magnum.drivers.k8s_capi_helm.commands.lister import (
     Rows,
 )
 from magnum.drivers.k8s_capi_helm.commands.secret_mask import SecretMask
-from magnum.drivers.k8s_capi_helm.reconcile import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 COLUMNS = ("File", "Bytes", "Content")
@@ -64,7 +63,7 @@ class SupportBundle(OperatorLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Which cluster, and where to."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("cluster", metavar="CLUSTER", help="UUID, name or release.")
+        add_cluster_argument(parser)
         parser.add_argument(
             "--output",
             metavar="FILE",
@@ -83,9 +82,7 @@ class SupportBundle(OperatorLister):
 
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:
         """The archive, and the files in it."""
-        cluster = find_cluster(arguments.cluster)
-        if sentence := ownership.foreign_reason(cluster):
-            raise errors.NotOwned(sentence)
+        cluster = find_own_cluster(arguments.cluster)
         source = BundleSource(run, cluster)
         mask, is_known = _mask(source)
         logs = [

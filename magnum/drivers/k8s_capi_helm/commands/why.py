@@ -9,7 +9,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands import advice, object_rows
-from magnum.drivers.k8s_capi_helm.commands.clusters import find_cluster
+from magnum.drivers.k8s_capi_helm.commands.clusters import add_cluster_argument, find_cluster
 from magnum.drivers.k8s_capi_helm.commands.lister import (
     ExitStatus,
     operator_text,
@@ -51,7 +51,7 @@ class Why(OperatorLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Which cluster is explained."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("cluster", metavar="CLUSTER", help="UUID, name or release.")
+        add_cluster_argument(parser)
         return parser
 
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:

@@ -24,6 +24,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     names,
     Observed,
     ReleaseRecord,
+    secrets,
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
@@ -138,7 +139,7 @@ def require_same_manifest(
     for manifest in rendered:
         existing = clients.kube.find(manifest, request.namespace)
         if existing is not None:
-            _check_owner(request, existing)
+            check_owner(secrets.Owner.of(request), existing)
         changed += list(_changes(manifest, existing))
     if changed:
         first = f"{changed[0]} would change"
@@ -168,11 +169,15 @@ def _changes(rendered: Json, existing: Json | None) -> Iterator[str]:
         yield f"{path} of {title}"
 
 
-def _check_owner(request: ClusterRequest, existing: Json) -> None:
-    title = f"{existing['kind']} '{conditions.name(existing)}'"
-    other = manifest_diff.foreign_owner(existing, request.namespace, request.release)
-    uuid = manifest_diff.owner_uuid(existing)
-    if uuid and uuid != request.uuid:
+def check_owner(owner: secrets.Owner, existing_object: Json) -> None:
+    """Refuse an existing object that says it is another release's.
+
+    :raises errors.NotOwned: with the object and whose it is.
+    """
+    title = f"{existing_object['kind']} '{conditions.name(existing_object)}'"
+    other = manifest_diff.foreign_owner(existing_object, owner.namespace, owner.release)
+    uuid = manifest_diff.owner_uuid(existing_object)
+    if uuid and uuid != owner.cluster_uuid:
         other = f"of the Magnum cluster '{uuid}'"
     if other:
         raise errors.NotOwned(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import dataclasses
 import gzip
 import json
 from typing import Any
@@ -202,12 +203,7 @@ class TestRefused(AdoptCase):
 
     def test_a_chart_that_cannot_be_fetched(self) -> None:
         live = self.helm.releases[NAMESPACE, RELEASE]
-        self.helm.releases[NAMESPACE, RELEASE] = type(live)(
-            **{
-                **{field: getattr(live, field) for field in type(live).__slots__},
-                "chart_version": "0.1.0",
-            }
-        )
+        self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, chart_version="0.1.0")
         self.refused("is not available any more")
 
     def test_an_object_of_another_release(self) -> None:
@@ -217,7 +213,13 @@ class TestRefused(AdoptCase):
             manifest_diff.RELEASE_NAMESPACE: NAMESPACE,
         }
         self.kube.put(names.CLUSTER, cluster)
-        self.refused("belongs to another release")
+        self.refused("belongs to another release, magnum-p1/other")
+
+    def test_an_object_of_another_cluster_of_magnum(self) -> None:
+        cluster = self.kube.list(names.CLUSTER, NAMESPACE)[0]
+        cluster["metadata"]["labels"][names.LABEL_UUID] = "another"
+        self.kube.put(names.CLUSTER, cluster)
+        self.refused("of the Magnum cluster 'another'")
 
     def test_another_driver(self) -> None:
         cluster = self.cluster()
