@@ -254,13 +254,18 @@ class Cluster:
     def _is_all(self, rows: Rows, told: set[str]) -> bool:
         return told == set(self.intent.counts) and set(rows.groups) - told == self.failed
 
-    def _believe(self, rows: Rows, who: str, group: str | None = None) -> None:
+    def untruths(self) -> list[str]:
+        """What would be wrong now in "the cluster is complete"; empty where it is true."""
         look = truth.Look(self.tenant, self.release)
+        wrong = truth.untruths(look, self.intent)
+        return wrong + truth.node_untruths(self.workload(), look, self.intent)
+
+    def _believe(self, rows: Rows, who: str, group: str | None = None) -> None:
         if group is not None:
+            look = truth.Look(self.tenant, self.release)
             wrong = truth.group_untruths(look, self.intent, group)
         else:
-            wrong = truth.untruths(look, self.intent)
-            wrong += truth.node_untruths(self.workload(), look, self.intent)
+            wrong = self.untruths()
         assert not wrong, f"Magnum says that {who} is complete: {rows}, but {'; '.join(wrong)}"
 
     def _check_rows(self, rows: Rows) -> None:

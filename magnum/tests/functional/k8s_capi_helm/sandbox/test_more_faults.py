@@ -63,8 +63,16 @@ class Faults(Life):
 
     @step
     def rotated(self) -> None:
-        """After the command everything comes good by itself, and the reason goes."""
+        """After the command everything comes good by itself, and the reason goes.
+
+        A rotation is no operation with a status in Magnum: the resize before it may be complete
+        while the addons still take the new credential into the cluster.
+        """
         self.customer.magnum.rotate_credential(self.cluster.uuid)
+        self.cluster.until(
+            lambda rows: rows.status == "UPDATE_COMPLETE" and not self.cluster.untruths(),
+            "UPDATE_COMPLETE, with all that uses the credential",
+        )
         self.cluster.complete()
 
     @step
