@@ -11,7 +11,6 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.adoption_plan import (
     AdoptionPlan,
     AdoptionState,
-    NamespaceObjects,
     plan_adoption,
 )
 from magnum.drivers.k8s_capi_helm.commands.clusters import (
@@ -20,6 +19,7 @@ from magnum.drivers.k8s_capi_helm.commands.clusters import (
     own_clusters,
 )
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
+from magnum.drivers.k8s_capi_helm.commands.object_changes import NamespaceObjects
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff
 from magnum.drivers.k8s_capi_helm.magnum_objects import notices
 from magnum.drivers.k8s_capi_helm.model import conditions, names, secrets

@@ -8,20 +8,21 @@ operation, and what it renders is compared with the objects that are there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 import dataclasses
 import enum
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.lister import operator_text
-from magnum.drivers.k8s_capi_helm.helm import manifest_diff, release_secret
+from magnum.drivers.k8s_capi_helm.commands.object_changes import (
+    deployed_objects,
+    NamespaceObjects,
+    object_changes,
+    ObjectChange,
+)
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import (
-    conditions,
-    Json,
     LiveRelease,
-    names,
     Operation,
     secrets,
     Verb,
@@ -61,27 +62,6 @@ class AdoptionPlan:
     chart: str = ""
     changes: tuple[str, ...] = ()
     text: str = ""
-
-
-class NamespaceObjects:
-    """The objects of namespaces, each kind of a namespace listed once."""
-
-    def __init__(self, run: Reconciliation) -> None:
-        self._kube = run.clients.kube
-        self._objects: dict[tuple[names.Kind, str], Mapping[str, Json]] = {}
-
-    def find(self, manifest: Json, namespace: str) -> Json | None:
-        """The object that a manifest is about; None if it does not exist.
-
-        :raises errors.DriverError: the objects cannot be read.
-        """
-        kind = self._kube.kind_of(manifest)
-        if not kind.namespaced:
-            return self._kube.find(manifest, namespace)
-        key = kind, manifest["metadata"].get("namespace") or namespace
-        if key not in self._objects:
-            self._objects[key] = {conditions.name(obj): obj for obj in self._kube.list(*key)}
-        return self._objects[key].get(conditions.name(manifest))
 
 
 def plan_adoption(run: Reconciliation, cluster: Any, objects: NamespaceObjects) -> AdoptionPlan:
@@ -158,15 +138,13 @@ def _plan_release(
     values = change.next_values(live.values, change.with_sizes(live.values, request), known)
     values = autoscaler_deployment.with_operators_settings(values, chart, run.settings)
     rendered = clients.helm.preview(live.namespace, live.name, chart, values)
-    existing = {_title(manifest): objects.find(manifest, live.namespace) for manifest in rendered}
+    existing = objects.find_all(rendered, live.namespace)
     for obj in filter(None, existing.values()):
         adoption.check_owner(owner, obj)
-    changes = (
-        *map(_operation_text, operations),
-        *object_changes(rendered, _deployed_objects(run, live), existing),
-    )
-    if changes:
-        return AdoptionPlan(AdoptionState.CHANGES, title, changes, _text(changes))
+    changed = tuple(object_changes(rendered, deployed_objects(run, live), existing))
+    if operations or changed:
+        texts = (*map(_operation_text, operations), *(one.text for one in changed))
+        return AdoptionPlan(AdoptionState.CHANGES, title, texts, _text(len(texts), changed))
     text = "The first operation changes what is asked for, and nothing else."
     return AdoptionPlan(AdoptionState.UNCHANGED, title, text=text)
 
@@ -176,59 +154,7 @@ def _operation_text(operation: Operation) -> str:
     return f"Magnum's records ask for: {operation.verb} {' '.join(operation.groups)}".rstrip()
 
 
-def _text(changes: tuple[str, ...]) -> str:
-    replaced = sum(change_text.endswith(_REPLACES) for change_text in changes)
+def _text(count: int, changed: tuple[ObjectChange, ...]) -> str:
+    replaced = sum(one.replaces_machines for one in changed)
     machines = f"{replaced} of them replace machines" if replaced else "no machine is replaced"
-    return f"The first operation makes these {len(changes)} changes; {machines}."
-
-
-_REPLACES = "(replaces machines)"
-
-
-def _deployed_objects(run: Reconciliation, live: LiveRelease) -> list[Json]:
-    """What Helm has written last.
-
-    :raises errors.DriverError: it cannot be read.
-    """
-    selector = release_secret.release_labels(live.name)
-    listed = run.clients.kube.list(names.SECRET, live.namespace, selector)
-    newest = release_secret.newest_revision(listed)
-    return [] if newest is None else release_secret.documents(release_secret.manifest(newest))
-
-
-def object_changes(
-    manifests: list[Json],
-    deployed_manifests: list[Json],
-    existing_objects: Mapping[str, Json | None],
-) -> Iterator[str]:
-    """What a run of Helm changes: by what exists, and by what Helm has written last.
-
-    :param existing_objects: by kind and name of what is rendered; None where there is none.
-    """
-    before = {_title(manifest): manifest for manifest in deployed_manifests}
-    for manifest in manifests:
-        title = _title(manifest)
-        obj = existing_objects[title]
-        if obj is None:
-            yield f"{title} is created"
-            continue
-        paths = dict.fromkeys(manifest_diff.differences(manifest, obj))
-        if title in before:
-            # A field that Helm does not write any more is removed.
-            paths |= dict.fromkeys(manifest_diff.differences(before[title], manifest))
-        for path in paths:
-            replaces = manifest_diff.replaces_machines(manifest["kind"], path)
-            yield f"{title}: {path}{f' {_REPLACES}' if replaces else ''}"
-    for title, manifest in before.items():
-        if title not in existing_objects and not _is_kept(manifest):
-            yield f"{title} is deleted"
-
-
-def _is_kept(manifest: Json) -> bool:
-    """Whether Helm leaves an object that is no longer rendered."""
-    annotations = manifest["metadata"].get("annotations") or {}
-    return str(annotations.get("helm.sh/resource-policy", "")).strip() == "keep"
-
-
-def _title(manifest: Json) -> str:
-    return f"{manifest['kind']} {manifest['metadata']['name']}"
+    return f"The first operation makes these {count} changes; {machines}."

@@ -14,11 +14,13 @@ from magnum.drivers.k8s_capi_helm.commands.adopt import Adopt
 from magnum.drivers.k8s_capi_helm.commands.charts import Charts
 from magnum.drivers.k8s_capi_helm.commands.check import Check
 from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
+from magnum.drivers.k8s_capi_helm.commands.diff import Diff
 from magnum.drivers.k8s_capi_helm.commands.explain import Explain
 from magnum.drivers.k8s_capi_helm.commands.force_delete import ForceDelete
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.list_clusters import ListClusters
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
+from magnum.drivers.k8s_capi_helm.commands.render import Render
 from magnum.drivers.k8s_capi_helm.commands.support_bundle import SupportBundle
 from magnum.drivers.k8s_capi_helm.commands.why import Why
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
@@ -29,9 +31,11 @@ COMMANDS: Mapping[str, Any] = {
     "charts": Charts,
     "check": Check,
     "credentials": Credentials,
+    "diff": Diff,
     "explain": Explain,
     "force-delete": ForceDelete,
     "list": ListClusters,
+    "render": Render,
     "support-bundle": SupportBundle,
     "why": Why,
 }

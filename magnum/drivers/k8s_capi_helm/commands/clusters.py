@@ -11,6 +11,7 @@ from oslo_utils import uuidutils
 
 from magnum import objects
 from magnum.common import context as magnum_context
+from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import codec
@@ -68,6 +69,27 @@ def find_cluster(text: str) -> Any:
     raise errors.InvalidRequest(
         f"There is no such cluster. '{text}' is no UUID, no name and no release of one."
     )
+
+
+def find_template(text: str) -> Any:
+    """The cluster template with a UUID or a name.
+
+    :raises errors.InvalidRequest: there is none, or several have the name.
+    """
+    context = magnum_context.make_admin_context(all_tenants=True)
+    template = objects.ClusterTemplate
+    try:
+        if uuidutils.is_uuid_like(text):
+            return template.get_by_uuid(context, text)
+        return template.get_by_name(context, text)
+    except exception.ClusterTemplateNotFound:
+        raise errors.InvalidRequest(
+            f"There is no such cluster template. '{text}' is no UUID and no name of one."
+        ) from None
+    except exception.Conflict:
+        raise errors.InvalidRequest(
+            f"Several cluster templates have this name. Give the UUID of one named '{text}'."
+        ) from None
 
 
 def release_records(kube: KubeClient) -> Mapping[ReleaseKey, ReleaseRecord | None]:

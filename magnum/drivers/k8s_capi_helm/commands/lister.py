@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command that prints rows, and its exit status."""
+"""A command of the operator, one that prints rows among them, and its exit status."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import argparse
 from collections.abc import Iterable, Sequence
 import enum
 import logging
-from typing import Any, cast, Protocol
+from typing import Any, cast, Protocol, TextIO
 
-from cliff import lister
+from cliff import command, lister
 from oslo_utils import strutils
 
 from magnum.drivers.k8s_capi_helm import errors
@@ -41,13 +41,14 @@ class Program(Protocol):
 
     LOG: logging.Logger
     options: argparse.Namespace
+    stdout: TextIO
     installation_checks: Sequence[InstallationCheck]
 
     def begin(self) -> Reconciliation: ...
 
 
-class OperatorLister(lister.Lister, metaclass=abc.ABCMeta):
-    """A command of the operator: it asks, and prints rows."""
+class OperatorCommand(command.Command, metaclass=abc.ABCMeta):
+    """A command of the operator; what goes wrong is one line, and an exit status."""
 
     _exit_status = ExitStatus.OK
 
@@ -55,6 +56,27 @@ class OperatorLister(lister.Lister, metaclass=abc.ABCMeta):
     def program(self) -> Program:
         """The program that runs this command."""
         return cast("Program", self.app)
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Do it; the exit status says what came of it."""
+        try:
+            super().run(parsed_args)
+        except BrokenPipeError:
+            raise
+        except errors.DriverError as error:
+            self.program.LOG.error("%s", operator_text(error))
+            return ExitStatus.UNKNOWN
+        except Exception as error:
+            # A database that is away, or a fault of the program: neither is a result.
+            if self.program.options.debug:
+                raise
+            self.program.LOG.error("%s: %s", type(error).__name__, exception_text(error))
+            return ExitStatus.UNKNOWN
+        return self._exit_status
+
+
+class OperatorLister(OperatorCommand, lister.Lister, metaclass=abc.ABCMeta):
+    """A command of the operator: it asks, and prints rows."""
 
     @abc.abstractmethod
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:
@@ -70,23 +92,6 @@ class OperatorLister(lister.Lister, metaclass=abc.ABCMeta):
         """The columns and the rows, for cliff."""
         columns, rows, self._exit_status = self.rows(self.program.begin(), parsed_args)
         return columns, ([_clean(cell) for cell in row] for row in rows)
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Print the rows; the exit status says what they are about."""
-        try:
-            super().run(parsed_args)
-        except BrokenPipeError:
-            raise
-        except errors.DriverError as error:
-            self.program.LOG.error("%s", operator_text(error))
-            return ExitStatus.UNKNOWN
-        except Exception as error:
-            # A database that is away, or a fault of the program: neither is a result.
-            if self.program.options.debug:
-                raise
-            self.program.LOG.error("%s: %s", type(error).__name__, exception_text(error))
-            return ExitStatus.UNKNOWN
-        return self._exit_status
 
 
 def clean_text(text: str) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from oslo_log import log as logging
@@ -17,8 +16,6 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     saving,
     state,
     validate_cluster,
-    validate_labels,
-    validate_nodegroup,
     writer,
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
@@ -27,7 +24,6 @@ from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     Json,
     LiveRelease,
-    names,
     Operation,
     ReleaseRecord,
     UpgradeTarget,
@@ -44,9 +40,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade as reconcile_upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
-from magnum.drivers.k8s_capi_helm.values import chart_family, upgrade_nodegroups
 from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 
 LOG = logging.getLogger(__name__)
 
@@ -146,26 +140,11 @@ def _check(
     :returns: the operation with what the names of the template stand for.
     :raises errors.DriverError: it is refused; nothing was touched.
     """
-    clients, conf = run.clients, run.settings
-    plan = upgrade_plan.plan_upgrade(run, request, target, operation)
-    operation = dataclasses.replace(operation, resolved_names=plan.facts.resolved_names)
-    first, remaining = upgrade_plan.begin_upgrade(
-        live.values, plan, conf, record.deferred if record else ()
-    )
-    chart = reconcile_upgrade.chart(clients, operation, target, live, conf)
-    following = operation.groups if chart else ()
-    whole = upgrade_nodegroups.is_complete(first, operation, target.request)
-    values = values_upgrade.unpin_nodegroups(
-        first, following, operation.max_batch_size, remaining, include_shared=whole
-    )
-    made_by = (chart.family, chart.version) if chart else (live.chart_family, live.chart_version)
-    family = names.family_of_keys(*made_by)
-    chart_family.check_family(values, family, live.values)
-    validate_nodegroup.validate_new_labels(request.node_groups, target.request.node_groups, family)
-    validate_labels.check_chart(target.request.labels, family, request.labels)
-    if chart is not None:
-        _check_values(clients, target.request, chart, values, conf)
-    return operation
+    current = ReleaseSnapshot(record, live)
+    result = upgrade_plan.upgrade_result(run, current, request, target, operation)
+    if result.chart is not None:
+        _check_values(run.clients, target.request, result.chart, result.values, run.settings)
+    return result.operation
 
 
 def _roll_back(

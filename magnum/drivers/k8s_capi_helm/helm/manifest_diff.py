@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
+import dataclasses
 import re
 from typing import Any
 
@@ -29,12 +30,32 @@ _MACHINE_FIELDS = {
 }
 
 
-def differences(manifest: Json, live: Json) -> Iterator[str]:
-    """Paths of the fields that would change, were *manifest* applied.
+@dataclasses.dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field that would change.
+
+    :ivar path: of the field, such as ``spec.template.spec.version``.
+    :ivar desired_value: what the manifest has there.
+    :ivar current_value: what the object has there, None if it has nothing.
+    """
+
+    path: str
+    desired_value: Any
+    current_value: Any
+
+
+def field_changes(manifest: Json, live: Json) -> Iterator[FieldChange]:
+    """The fields that would change, were *manifest* applied.
 
     What the server or a controller has added stays either way; whose an object is does not count.
     """
     yield from _differing(_content(manifest), _content(live), "")
+
+
+def differences(manifest: Json, live: Json) -> Iterator[str]:
+    """Paths of the fields that would change, were *manifest* applied."""
+    for field_change in field_changes(manifest, live):
+        yield field_change.path
 
 
 def replaces_machines(kind: str, path: str) -> bool:
@@ -75,7 +96,7 @@ def _content(obj: Json) -> Json:
     return content
 
 
-def _differing(desired: Any, current: Any, path: str) -> Iterator[str]:
+def _differing(desired: Any, current: Any, path: str) -> Iterator[FieldChange]:
     if isinstance(desired, Mapping) and isinstance(current, Mapping):
         for key, value in desired.items():
             if key == "apiVersion" and _is_same_group(desired, current):
@@ -85,7 +106,7 @@ def _differing(desired: Any, current: Any, path: str) -> Iterator[str]:
         for index, (item, other) in enumerate(zip(desired, current, strict=True)):
             yield from _differing(item, other, f"{path}[{index}]")
     elif not _is_same(desired, current):
-        yield path
+        yield FieldChange(path, desired, current)
 
 
 def _is_same_group(desired: Mapping[str, Any], current: Mapping[str, Any]) -> bool:

@@ -121,11 +121,8 @@ def with_new_nodegroups(
     assert live is not None
     changes = current.record.deferred if current.record else ()
     if ready and changes:
-        live = dataclasses.replace(live, values=deferred.expand_defaults(live.values, changes))
-        ready = {
-            name: deferred.new_nodegroup_entry(entry, live.values, changes)
-            for name, entry in ready.items()
-        }
+        values, ready = deferred.expand_for_new(live.values, ready, changes)
+        live = dataclasses.replace(live, values=values)
         # Changes that wait for former nodegroups of these names are not for the new ones.
         remaining = deferred.left_over(changes, ready, live.values, include_shared=False)
         run.clients.leases.defer(live.namespace, live.name, remaining)

@@ -9,18 +9,28 @@ import dataclasses
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.preflight import checks, message
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.magnum_objects import validate_labels, validate_nodegroup
 from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
     CloudFacts,
     ClusterRequest,
     DeferredChange,
     Json,
+    names,
     NodeGroupRequest,
     Operation,
     UpgradeTarget,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import render, requirements
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
-from magnum.drivers.k8s_capi_helm.values import deferred, upgrade, version_skew
+from magnum.drivers.k8s_capi_helm.reconcile import upgrade as reconcile_upgrade
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.values import (
+    chart_family,
+    deferred,
+    upgrade,
+    upgrade_nodegroups,
+    version_skew,
+)
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 
@@ -36,6 +46,20 @@ class UpgradePlan:
     target: UpgradeTarget
     operation: Operation
     facts: CloudFacts
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UpgradeResult:
+    """An upgrade, computed to its end; nothing is touched.
+
+    :ivar operation: with what the names of the template stand for.
+    :ivar chart: that it leads to; None if it keeps the live one.
+    :ivar values: with which it ends, once its nodegroups have followed the control plane.
+    """
+
+    operation: Operation
+    chart: Chart | None
+    values: Json
 
 
 def plan_upgrade(
@@ -68,6 +92,39 @@ def begin_upgrade(
     if values_live.CONTROL_PLANE not in operation.groups:
         return _begin_nodegroups(live, plan, target_values, changes), changes
     return _begin_control_plane(live, plan, target_values, conf, changes)
+
+
+def upgrade_result(
+    run: Reconciliation,
+    current: ReleaseSnapshot,
+    request: ClusterRequest,
+    target: UpgradeTarget,
+    operation: Operation,
+) -> UpgradeResult:
+    """What an upgrade comes to, refused where it would fail now or when the nodegroups follow.
+
+    :param current: record and release; there is a release.
+    :raises errors.DriverError: it is refused, or the cloud cannot be asked.
+    """
+    record, live = current.record, current.live
+    assert live is not None
+    plan = plan_upgrade(run, request, target, operation)
+    operation = dataclasses.replace(operation, resolved_names=plan.facts.resolved_names)
+    first, remaining = begin_upgrade(
+        live.values, plan, run.settings, record.deferred if record else ()
+    )
+    chart = reconcile_upgrade.chart(run.clients, operation, target, live, run.settings)
+    following = operation.groups if chart else ()
+    whole = upgrade_nodegroups.is_complete(first, operation, target.request)
+    values = upgrade.unpin_nodegroups(
+        first, following, operation.max_batch_size, remaining, include_shared=whole
+    )
+    made_by = (chart.family, chart.version) if chart else (live.chart_family, live.chart_version)
+    family = names.family_of_keys(*made_by)
+    chart_family.check_family(values, family, live.values)
+    validate_nodegroup.validate_new_labels(request.node_groups, target.request.node_groups, family)
+    validate_labels.check_chart(target.request.labels, family, request.labels)
+    return UpgradeResult(operation, chart, values)
 
 
 def _begin_nodegroups(

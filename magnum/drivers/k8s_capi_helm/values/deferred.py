@@ -113,6 +113,21 @@ def expand_defaults(values: Json, changes: Iterable[DeferredChange]) -> Json:
     return _with_nodegroups(copy.deepcopy(values), target, changes)
 
 
+def expand_for_new(
+    values: Json, entries: Mapping[str, Json], changes: tuple[DeferredChange, ...]
+) -> tuple[Json, dict[str, Json]]:
+    """Values to which entries of new nodegroups can be added, and these entries.
+
+    They have at once what upgrades have brought and the defaults do not have yet.
+    """
+    if not (entries and changes):
+        return values, dict(entries)
+    values = expand_defaults(values, changes)
+    return values, {
+        name: new_nodegroup_entry(entry, values, changes) for name, entry in entries.items()
+    }
+
+
 def left_over(
     changes: Iterable[DeferredChange],
     nodegroups: Collection[str],

@@ -6,68 +6,25 @@ Whether the prediction equals what the real Helm does is asked by a functional t
 
 from __future__ import annotations
 
-import base64
-import copy
 import dataclasses
-import gzip
-import json
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
-    CommandCase,
     CRITICAL,
     OK,
     UNKNOWN,
     WARNING,
 )
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.rendered_case import DEPLOYMENT, RenderedCase
 
-DEPLOYMENT = f"{RELEASE}-default-worker"
 
-
-class AdoptCase(CommandCase):
+class AdoptCase(RenderedCase):
     def setUp(self) -> None:
         super().setUp()
-        self.made()
         self.kube.remove(names.LEASE, NAMESPACE, names.lease(RELEASE))
-        self.helm.renders = lambda values: self.existing()
-
-    def existing(self) -> list[Json]:
-        """The objects that are there, as the chart renders them."""
-        return [
-            copy.deepcopy(obj)
-            for kind in (names.CLUSTER, names.CONTROL_PLANE, names.MACHINE_DEPLOYMENT)
-            for obj in self.kube.list(kind, NAMESPACE)
-        ]
-
-    def renders(self, change: Any) -> None:
-        """From now on the chart renders the changed objects."""
-
-        def render(values: Json) -> list[Json]:
-            objects = self.existing()
-            change(objects)
-            return objects
-
-        self.helm.renders = render
-
-    def deployed(self, objects: list[Json]) -> None:
-        """What Helm says that it has written last."""
-        release = {"manifest": "\n---\n".join(map(json.dumps, objects))}
-        packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
-        labels = {"owner": "helm", "name": RELEASE, "version": "1", "status": "deployed"}
-        self.kube.put(
-            names.SECRET,
-            {
-                "metadata": {
-                    "name": f"sh.helm.release.v1.{RELEASE}.v1",
-                    "namespace": NAMESPACE,
-                    "labels": labels,
-                },
-                "data": {"release": base64.b64encode(packed).decode()},
-            },
-        )
 
     def row(self, *argv: str, status: int = OK) -> dict[str, Any]:
         [row] = self.rows(*argv, status=status)
@@ -77,9 +34,6 @@ class AdoptCase(CommandCase):
         printed = self.command("adopt", "-f", "json", *(argv or ("--dry-run", "demo")))
         self.assertEqual(status, printed.status, printed.out + printed.error)
         return printed.rows()
-
-    def world(self) -> list[str]:
-        return sorted(map(str, self.kube.everything()))
 
 
 class TestDryRun(AdoptCase):
@@ -141,20 +95,13 @@ class TestDryRun(AdoptCase):
         self.assertIn("no machine is replaced", row["Result"])
 
     def test_the_prediction_is_what_the_first_operation_gives_to_helm(self) -> None:
-        given: list[Json] = []
-
-        def render(values: Json) -> list[Json]:
-            given.append(values)
-            return self.existing()
-
-        self.helm.renders = render
         nodegroup = self.group("default-worker")
         nodegroup.node_count = 3
         nodegroup.save()
         self.rows(status=WARNING)
         self.helm.runs.clear()
         self.resize(3)
-        self.assertEqual([given[0]], [values for _, _, values in self.helm.runs])
+        self.assertEqual([self.rendered_values[0]], [values for _, _, values in self.helm.runs])
 
     def test_labels_get_their_notices(self) -> None:
         cluster = self.cluster()

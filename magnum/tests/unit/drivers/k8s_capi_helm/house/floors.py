@@ -85,7 +85,7 @@ ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
         "the level of a release's namespace is an option, and the pods' level in the values",
     ),
     "values.chart_family": (
-        frozenset({"handlers", "reconcile"}),
+        frozenset({"reconcile"}),
         "who changes the chart checks that the values fit it",
     ),
     "values.autoscaler": (

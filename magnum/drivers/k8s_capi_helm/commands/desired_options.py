@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of commands that show what is desired of a cluster: now, or after an upgrade."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.commands.clusters import (
+    add_cluster_argument,
+    find_own_cluster,
+    find_template,
+)
+from magnum.drivers.k8s_capi_helm.commands.desired_release import desired_release, DesiredRelease
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+
+_CHART_VERSION = "capi_helm_chart_version"
+
+
+def add_desired_arguments(parser: argparse.ArgumentParser) -> None:
+    """Let a command take a cluster, and what it is to be upgraded to."""
+    add_cluster_argument(parser)
+    parser.add_argument(
+        "--template",
+        metavar="TEMPLATE",
+        help="As after an upgrade to this cluster template (UUID or name). Without it and the "
+        "next two: as Magnum's records ask for now.",
+    )
+    parser.add_argument(
+        "--chart-version",
+        metavar="VERSION",
+        help="As after an upgrade to a template with this chart version, which need not exist.",
+    )
+    parser.add_argument(
+        "--label",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="As after an upgrade to a template with this label, which need not exist; may be "
+        "repeated.",
+    )
+
+
+def read_desired(run: Reconciliation, arguments: argparse.Namespace) -> tuple[Any, DesiredRelease]:
+    """The cluster that is named, and what is desired of it.
+
+    :raises errors.DriverError: it cannot be found out.
+    """
+    cluster = find_own_cluster(arguments.cluster)
+    changed = dict(map(_label, arguments.label))
+    if arguments.chart_version:
+        changed[_CHART_VERSION] = arguments.chart_version
+    template = None
+    if arguments.template or changed:
+        template = find_template(arguments.template or cluster.cluster_template_id)
+        template = _with_labels(template, changed.items())
+    return cluster, desired_release(run, cluster, template)
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not (name and separator):
+        raise errors.InvalidRequest(f"--label takes NAME=VALUE. It has '{text}'.")
+    return name, value
+
+
+def _with_labels(template: Any, labels: Iterable[tuple[str, str]]) -> Any:
+    """A copy of a template with other labels, which is never saved."""
+    changed = template.obj_clone()
+    changed.labels = {**(template.labels or {}), **dict(labels)}
+    return changed

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster whose chart renders what the test says, beside what Helm has written last."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+import copy
+import gzip
+import json
+
+from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.tests.unit.drivers.k8s_capi_helm.command_case import CommandCase
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
+
+DEPLOYMENT = f"{RELEASE}-default-worker"
+
+
+class RenderedCase(CommandCase):
+    """Base of the tests of commands that show what Helm would change.
+
+    :ivar rendered_values: of each time that the chart was rendered.
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.rendered_values: list[Json] = []
+        self.made()
+        self.renders(lambda objects: None)
+
+    def existing(self) -> list[Json]:
+        """The objects that are there, as the chart renders them."""
+        return [
+            copy.deepcopy(obj)
+            for kind in (names.CLUSTER, names.CONTROL_PLANE, names.MACHINE_DEPLOYMENT)
+            for obj in self.kube.list(kind, NAMESPACE)
+        ]
+
+    def renders(self, change: Callable[[list[Json]], object]) -> None:
+        """From now on the chart renders the changed objects."""
+
+        def render(values: Json) -> list[Json]:
+            self.rendered_values.append(values)
+            objects = self.existing()
+            change(objects)
+            return objects
+
+        self.helm.renders = render
+
+    def deployed(self, objects: list[Json]) -> None:
+        """What Helm says that it has written last."""
+        release = {"manifest": "\n---\n".join(map(json.dumps, objects))}
+        packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
+        labels = {"owner": "helm", "name": RELEASE, "version": "1", "status": "deployed"}
+        self.kube.put(
+            names.SECRET,
+            {
+                "metadata": {
+                    "name": f"sh.helm.release.v1.{RELEASE}.v1",
+                    "namespace": NAMESPACE,
+                    "labels": labels,
+                },
+                "data": {"release": base64.b64encode(packed).decode()},
+            },
+        )
+
+    def world(self) -> list[str]:
+        """Everything on the management cluster."""
+        return sorted(map(str, self.kube.everything()))
