@@ -20,8 +20,11 @@ from magnum.drivers.k8s_capi_helm.commands.force_delete import ForceDelete
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.list_clusters import ListClusters
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
+from magnum.drivers.k8s_capi_helm.commands.pause import Pause, Resume
+from magnum.drivers.k8s_capi_helm.commands.reconcile import Reconcile
 from magnum.drivers.k8s_capi_helm.commands.render import Render
 from magnum.drivers.k8s_capi_helm.commands.support_bundle import SupportBundle
+from magnum.drivers.k8s_capi_helm.commands.translate import Translate
 from magnum.drivers.k8s_capi_helm.commands.why import Why
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -35,8 +38,12 @@ COMMANDS: Mapping[str, Any] = {
     "explain": Explain,
     "force-delete": ForceDelete,
     "list": ListClusters,
+    "pause": Pause,
+    "reconcile": Reconcile,
     "render": Render,
+    "resume": Resume,
     "support-bundle": SupportBundle,
+    "translate": Translate,
     "why": Why,
 }
 _DESCRIPTION = (
@@ -54,6 +61,7 @@ class OperatorApp(app.App):
     :param begin: begins with the files and directories of ``--config-file`` and ``--config-dir``;
         raises errors.DriverError where these cannot be used.
     :param installation_checks: what ``check`` asks about the host.
+    :param run_tasks: runs Magnum's periodic tasks for one cluster of its database.
     """
 
     NAME = NAME
@@ -64,6 +72,7 @@ class OperatorApp(app.App):
         self,
         begin: Callable[[argparse.Namespace], Reconciliation],
         installation_checks: Iterable[InstallationCheck],
+        run_tasks: Callable[[Any], None],
         *,
         version: str,
         stdout: TextIO | None = None,
@@ -75,6 +84,7 @@ class OperatorApp(app.App):
             manager.add_command(name, command)
         self._begin = begin
         self.installation_checks = tuple(installation_checks)
+        self.run_tasks = run_tasks
 
     def build_option_parser(
         self,

@@ -15,8 +15,9 @@ from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import codec
-from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, ReleaseRecord, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 #: Namespace and release.
 ReleaseKey = tuple[str, str]
@@ -69,6 +70,28 @@ def find_cluster(text: str) -> Any:
     raise errors.InvalidRequest(
         f"There is no such cluster. '{text}' is no UUID, no name and no release of one."
     )
+
+
+def find_record(run: Reconciliation, cluster: Any) -> tuple[secrets.Owner, ReleaseRecord]:
+    """The owner of a cluster's objects, and the record in its Lease.
+
+    :raises errors.InvalidRequest: there is no Lease yet.
+    :raises errors.NotOwned: it is another cluster's.
+    :raises errors.DriverError: the management cluster cannot be read.
+    """
+    owner = ownership.owner(cluster, run.settings)
+    record = run.clients.leases.read(owner.namespace, owner.release) if owner.release else None
+    if record is None:
+        raise errors.InvalidRequest(
+            f"The cluster is not adopted yet. Cluster '{cluster.name}' has no Lease: see "
+            f"'k8s-capi-helm adopt --dry-run {cluster.uuid}'."
+        )
+    if record.cluster_uuid != owner.cluster_uuid:
+        raise errors.NotOwned(
+            "The release has the Lease of another cluster of Magnum. The Lease of "
+            f"'{owner.release}' is that of cluster '{record.cluster_uuid}'."
+        )
+    return owner, record
 
 
 def find_template(text: str) -> Any:

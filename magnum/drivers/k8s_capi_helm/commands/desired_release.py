@@ -11,6 +11,7 @@ import dataclasses
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.commands.clusters import find_record
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_cluster
 from magnum.drivers.k8s_capi_helm.magnum_objects.cluster_rows import MagnumRows
 from magnum.drivers.k8s_capi_helm.model import (
@@ -28,7 +29,6 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     bisect,
     nodegroups,
-    ownership,
     revisions,
     upgrade,
     upgrade_plan,
@@ -91,19 +91,8 @@ def _read(run: Reconciliation, cluster: Any) -> tuple[ReleaseRecord, LiveRelease
     :raises errors.NotOwned: the release is another cluster's.
     :raises errors.ReleaseOutdated: Helm's record is older than the Lease says.
     """
-    owner, clients = ownership.owner(cluster, run.settings), run.clients
-    record = clients.leases.read(owner.namespace, owner.release) if owner.release else None
-    if record is None:
-        raise errors.InvalidRequest(
-            f"The cluster is not adopted yet. Cluster '{cluster.name}' has no Lease: see "
-            f"'k8s-capi-helm adopt --dry-run {cluster.uuid}'."
-        )
-    if record.cluster_uuid != owner.cluster_uuid:
-        raise errors.NotOwned(
-            "The release has the Lease of another cluster of Magnum. The Lease of "
-            f"'{owner.release}' is that of cluster '{record.cluster_uuid}'."
-        )
-    live = clients.helm.live(owner.namespace, owner.release)
+    owner, record = find_record(run, cluster)
+    live = run.clients.helm.live(owner.namespace, owner.release)
     if refused := revisions.outdated(record, live):
         raise refused
     if live is None:

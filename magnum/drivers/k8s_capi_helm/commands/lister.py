@@ -46,6 +46,8 @@ class Program(Protocol):
 
     def begin(self) -> Reconciliation: ...
 
+    def run_tasks(self, cluster: Any) -> None: ...
+
 
 class OperatorCommand(command.Command, metaclass=abc.ABCMeta):
     """A command of the operator; what goes wrong is one line, and an exit status."""

@@ -36,7 +36,7 @@ def named_field_notices(
     network = cni(cluster.cluster_template.network_driver)
     defaults = conf_module.label_defaults(conf)
     label_notices = labels.named_notices(cluster.labels or {}, defaults, network)
-    template_notices = _of_the_template(cluster.cluster_template, live or {})
+    of_template = template_notices(cluster.cluster_template, live or {})
     # Nobody can give the default nodegroups labels: theirs are copies, perhaps old ones.
     labels_by_nodegroup = {
         nodegroup.name: nodegroup.labels or {}
@@ -44,16 +44,16 @@ def named_field_notices(
         if not nodegroup.is_default
     }
     own_notices = (
-        *_not_of_the_template(cluster),
+        *_nottemplate_notices(cluster),
         *(
             labels.Notice((), sentence)
             for sentence in labels.nodegroup_notices(labels_by_nodegroup, cluster.labels or {})
         ),
     )
-    return (*label_notices, *own_notices, *_disk(cluster), *template_notices, *_key(cluster, live))
+    return (*label_notices, *own_notices, *_disk(cluster), *of_template, *_key(cluster, live))
 
 
-def _not_of_the_template(cluster: Cluster) -> Iterator[labels.Notice]:
+def _nottemplate_notices(cluster: Cluster) -> Iterator[labels.Notice]:
     """Of a cluster that was taken over: a new one is refused such a label."""
     template_labels, cluster_labels = cluster.cluster_template.labels or {}, cluster.labels or {}
     for name in sorted(labels.template_only_names() & cluster_labels.keys()):
@@ -65,7 +65,11 @@ def _not_of_the_template(cluster: Cluster) -> Iterator[labels.Notice]:
             )
 
 
-def _of_the_template(template: ClusterTemplate, live: Json) -> Iterator[labels.Notice]:
+def template_notices(template: ClusterTemplate, live: Json) -> Iterator[labels.Notice]:
+    """Notices about fields of a template that are not in force.
+
+    :param live: values of the live release, {} without one.
+    """
     driver = template.network_driver
     used = ((live.get("addons") or {}).get("cni") or {}).get("type") or cni(driver)
     if driver and driver not in CNIS:

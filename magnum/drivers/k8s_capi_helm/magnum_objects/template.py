@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypedDict
 
 from magnum.drivers.k8s_capi_helm import errors
@@ -40,16 +40,31 @@ def check_template(template: ClusterTemplate, old: ClusterTemplate | None = None
         says the same in both is no part of the request, and an older driver may have let it pass.
     :raises errors.InvalidRequest: naming field and value.
     """
+    for _, error in field_errors(template, old):
+        raise error
+
+
+def field_errors(
+    template: ClusterTemplate, old: ClusterTemplate | None = None
+) -> Iterator[tuple[str, errors.InvalidRequest]]:
+    """The fields for which a template is refused, each with the error.
+
+    :param old: as for :func:`check_template`.
+    """
     for field, check in _CHECKS.items():
         value = getattr(template, field, None)
         if value and (old is None or value != getattr(old, field, None)):
-            check(value)
+            try:
+                check(value)
+            except errors.InvalidRequest as error:
+                yield field, error
     is_alone = template.no_proxy and not (template.http_proxy or template.https_proxy)
     if is_alone and (old is None or template.no_proxy != old.no_proxy):
-        raise errors.InvalidRequest(
+        error = errors.InvalidRequest(
             "Field 'no_proxy' of the cluster template is set, but the template has no proxy. Set "
             "http_proxy or https_proxy, or leave no_proxy out."
         )
+        yield "no_proxy", error
 
 
 def split_text(text: str | None) -> tuple[str, ...]:

@@ -168,6 +168,9 @@ def _cluster(owner: Json | Missing) -> Part:
         return absent or (UNKNOWN, _UNREADABLE)
     if conditions.is_terminating(owner):
         return UNHEALTHY, "is being deleted"
+    if conditions.paused(owner):
+        # Cluster API looks at nothing of it: what its objects say is as old as the pause.
+        return UNKNOWN, "is paused on the management cluster"
     if conditions.condition(owner, "RemoteConnectionProbe").bad:
         # Nobody can see the nodes: what Cluster API still says of them is old.
         probe = conditions.condition(owner, "RemoteConnectionProbe")

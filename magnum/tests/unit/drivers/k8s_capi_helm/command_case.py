@@ -17,6 +17,7 @@ import fixtures
 from magnum.drivers.k8s_capi_helm.commands.app import OperatorApp
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase
+from magnum_k8s_capi_helm.command import run_periodic_tasks
 
 OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
 KUBECONFIG = """\
@@ -69,7 +70,12 @@ class CommandCase(DriverCase):
         """Run the program."""
         out, error = io.StringIO(), io.StringIO()
         app = OperatorApp(
-            self.begin, self.installation_checks, version="1.2.3", stdout=out, stderr=error
+            self.begin,
+            self.installation_checks,
+            run_periodic_tasks,
+            version="1.2.3",
+            stdout=out,
+            stderr=error,
         )
         status = app.run(list(argv))
         return Printed(int(status), out.getvalue(), error.getvalue())
