@@ -60,11 +60,11 @@ def field_errors(
                 yield field, error
     is_alone = template.no_proxy and not (template.http_proxy or template.https_proxy)
     if is_alone and (old is None or template.no_proxy != old.no_proxy):
-        error = errors.InvalidRequest(
+        refusal = errors.InvalidRequest(
             "Field 'no_proxy' of the cluster template is set, but the template has no proxy. Set "
             "http_proxy or https_proxy, or leave no_proxy out."
         )
-        yield "no_proxy", error
+        yield "no_proxy", refusal
 
 
 def split_text(text: str | None) -> tuple[str, ...]:
