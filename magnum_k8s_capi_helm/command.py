@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from importlib import metadata
 import sys
 from typing import Any
@@ -22,11 +21,12 @@ def main(argv: list[str] | None = None) -> int:
         warnings.simplefilter("ignore")
     try:
         from magnum.drivers.k8s_capi_helm.commands.app import OperatorApp
+        from magnum_k8s_capi_helm.conductor import MagnumConductor
     except ImportError as error:
         sys.stderr.write(status.missing_magnum(error))
         return UNKNOWN
     version = metadata.version(status.DISTRIBUTION)
-    app = OperatorApp(begin, status.CHECKS, run_periodic_tasks, version=version)
+    app = OperatorApp(begin, status.CHECKS, MagnumConductor(), version=version)
     return app.run(sys.argv[1:] if argv is None else argv)
 
 
@@ -55,31 +55,3 @@ def begin(options: Any) -> Any:
         ) from None
     conf.register_opts(magnum.conf.CONF)
     return reconciliation.of_periodic_task(clients.build(magnum.conf.CONF), magnum.conf.CONF)
-
-
-def run_periodic_tasks(cluster: Any) -> None:
-    """Run Magnum's periodic tasks for one cluster: its status if it is in progress, its health.
-
-    They are Magnum's own jobs, which send its notifications and destroy what is deleted.
-
-    :param cluster: ``magnum.objects.Cluster``.
-    """
-    from oslo_service import loopingcall
-
-    from magnum.common import rpc
-    import magnum.conf
-    from magnum.service import periodic
-
-    if rpc.TRANSPORT is None:
-        rpc.init(magnum.conf.CONF)
-    # The driver's clients of this process, which ends soon, watch nothing and show no metrics.
-    for option, value in (("watch_staleness", 0), ("metrics_directory", ""), ("metrics_port", 0)):
-        magnum.conf.CONF.set_override(option, value, "capi_helm")
-    context = cluster.obj_context
-    # A job says by this exception that it is done.
-    if cluster.status.endswith("_IN_PROGRESS"):
-        with contextlib.suppress(loopingcall.LoopingCallDone):
-            periodic.ClusterUpdateJob(context, cluster).update_status()
-    if cluster.status != "DELETE_COMPLETE":
-        with contextlib.suppress(loopingcall.LoopingCallDone):
-            periodic.ClusterHealthUpdateJob(context, cluster).update_health_status()

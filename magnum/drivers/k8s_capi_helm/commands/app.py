@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Mapping
 import logging
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from cliff import app, commandmanager
 
@@ -23,6 +23,14 @@ from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
 from magnum.drivers.k8s_capi_helm.commands.pause import Pause, Resume
 from magnum.drivers.k8s_capi_helm.commands.reconcile import Reconcile
 from magnum.drivers.k8s_capi_helm.commands.render import Render
+from magnum.drivers.k8s_capi_helm.commands.rollout import (
+    RolloutDelete,
+    RolloutPause,
+    RolloutResume,
+    RolloutRun,
+    RolloutStatus,
+)
+from magnum.drivers.k8s_capi_helm.commands.rollout_start import RolloutStart
 from magnum.drivers.k8s_capi_helm.commands.support_bundle import SupportBundle
 from magnum.drivers.k8s_capi_helm.commands.translate import Translate
 from magnum.drivers.k8s_capi_helm.commands.why import Why
@@ -42,6 +50,12 @@ COMMANDS: Mapping[str, Any] = {
     "reconcile": Reconcile,
     "render": Render,
     "resume": Resume,
+    "rollout delete": RolloutDelete,
+    "rollout pause": RolloutPause,
+    "rollout resume": RolloutResume,
+    "rollout run": RolloutRun,
+    "rollout start": RolloutStart,
+    "rollout status": RolloutStatus,
     "support-bundle": SupportBundle,
     "translate": Translate,
     "why": Why,
@@ -55,13 +69,27 @@ _DESCRIPTION = (
 _LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 
 
+class Conductor(Protocol):
+    """What a command needs of Magnum's conductor."""
+
+    def run_tasks(self, cluster: Any) -> None:
+        """Run Magnum's periodic tasks for one cluster of its database, in this process."""
+
+    def request_upgrade(self, uuid: str, template: str, max_batch_size: int) -> None:
+        """Request the upgrade of a cluster to a template, both by UUID.
+
+        :raises errors.InvalidRequest: it is refused.
+        :raises errors.DriverError: no conductor has answered.
+        """
+
+
 class OperatorApp(app.App):
     """The program.
 
     :param begin: begins with the files and directories of ``--config-file`` and ``--config-dir``;
         raises errors.DriverError where these cannot be used.
     :param installation_checks: what ``check`` asks about the host.
-    :param run_tasks: runs Magnum's periodic tasks for one cluster of its database.
+    :param conductor: what Magnum's conductor does for the command.
     """
 
     NAME = NAME
@@ -72,7 +100,7 @@ class OperatorApp(app.App):
         self,
         begin: Callable[[argparse.Namespace], Reconciliation],
         installation_checks: Iterable[InstallationCheck],
-        run_tasks: Callable[[Any], None],
+        conductor: Conductor,
         *,
         version: str,
         stdout: TextIO | None = None,
@@ -84,7 +112,8 @@ class OperatorApp(app.App):
             manager.add_command(name, command)
         self._begin = begin
         self.installation_checks = tuple(installation_checks)
-        self.run_tasks = run_tasks
+        self.run_tasks = conductor.run_tasks
+        self.request_upgrade = conductor.request_upgrade
 
     def build_option_parser(
         self,

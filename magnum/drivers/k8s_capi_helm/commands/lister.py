@@ -48,6 +48,8 @@ class Program(Protocol):
 
     def run_tasks(self, cluster: Any) -> None: ...
 
+    def request_upgrade(self, uuid: str, template: str, max_batch_size: int) -> None: ...
+
 
 class OperatorCommand(command.Command, metaclass=abc.ABCMeta):
     """A command of the operator; what goes wrong is one line, and an exit status."""

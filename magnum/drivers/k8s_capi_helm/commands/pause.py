@@ -14,6 +14,9 @@ from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 COLUMNS = ("Cluster", "UUID", "Paused", "Since", "Reason")
+#: Annotations of a Cluster that an operator has paused: since when, and why.
+PAUSED_SINCE = "k8s-capi-helm.magnum.openstack.org/paused-since"
+PAUSE_REASON = "k8s-capi-helm.magnum.openstack.org/pause-reason"
 _LONGEST_REASON = 500
 
 
@@ -52,8 +55,8 @@ class _Switch(OperatorLister, metaclass=abc.ABCMeta):
             cluster.name,
             cluster.uuid,
             "yes" if conditions.paused(obj) else "no",
-            conditions.words(annotations.get(names.PAUSED_SINCE)),
-            conditions.words(annotations.get(names.PAUSE_REASON)),
+            conditions.words(annotations.get(PAUSED_SINCE)),
+            conditions.words(annotations.get(PAUSE_REASON)),
         )
 
     @abc.abstractmethod
@@ -86,9 +89,9 @@ class Pause(_Switch):
             )
         annotations: Json = {}
         if not conditions.paused(obj):
-            annotations[names.PAUSED_SINCE] = run.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+            annotations[PAUSED_SINCE] = run.now.strftime("%Y-%m-%dT%H:%M:%SZ")
         if arguments.reason:
-            annotations[names.PAUSE_REASON] = arguments.reason
+            annotations[PAUSE_REASON] = arguments.reason
         return {"metadata": {"annotations": annotations}, "spec": {"paused": True}}
 
 
@@ -101,7 +104,7 @@ class Resume(_Switch):
 
     def patch(self, run: Reconciliation, arguments: argparse.Namespace, obj: Json) -> Json:
         """The end of the pause, if there is one."""
-        annotations = dict.fromkeys((names.PAUSED_SINCE, names.PAUSE_REASON))
+        annotations = dict.fromkeys((PAUSED_SINCE, PAUSE_REASON))
         is_noted = conditions.object_annotations(obj).keys() & annotations.keys()
         if not (conditions.paused(obj) or is_noted):
             return {}

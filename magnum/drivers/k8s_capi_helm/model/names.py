@@ -118,9 +118,6 @@ CREATED_NAMESPACE = "k8s-capi-helm.magnum.openstack.org/created"
 NEWEST_RELEASE = "k8s-capi-helm.magnum.openstack.org/newest-release"
 #: Annotation with the whole id of a user, where the label has no room for it.
 USER_ID = "k8s-capi-helm.magnum.openstack.org/user-id"
-#: Annotations of a Cluster that an operator has paused: since when, and why.
-PAUSED_SINCE = "k8s-capi-helm.magnum.openstack.org/paused-since"
-PAUSE_REASON = "k8s-capi-helm.magnum.openstack.org/pause-reason"
 #: Annotation of Chart.yaml by which this project's charts are told from others of the same name.
 CHART_FAMILY_ANNOTATION = "k8s-capi-helm.openstack.org/family"
 #: Its value in this project's charts.

@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     adoption,
     autoscaler_deployment,
     orphans,
+    planned_upgrade,
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.read_release import ReadRelease
@@ -39,6 +40,7 @@ def cluster_notices(
         *notices.field_notices(cluster, settings, values, nodegroups),
         upgrade_nodegroups.version_skew(record, values, own_images),
         upgrade_nodegroups.missing_template_changes(record, values),
+        planned_upgrade.notice(cluster, observed),
         orphans.notice(observed, state.health_reason.get("notice", "")),
         status_nodegroups.replica_drift(observed, state),
         autoscaler_deployment.notice(read.live, settings),

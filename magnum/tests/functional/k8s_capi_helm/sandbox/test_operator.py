@@ -5,9 +5,14 @@ from __future__ import annotations
 
 import tarfile
 
+import yaml
+
+from magnum.drivers.k8s_capi_helm.commands.secret_mask import SecretMask
 from magnum.tests.functional.k8s_capi_helm.sandbox import operator_command, setting
+from magnum.tests.functional.k8s_capi_helm.sandbox.customer import VERSION
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 
+_OLD = "v1.33.8"
 _NO_START = "server-fails"
 _WHY = "Failed to deploy instance: asked for with the fault server-fails"
 
@@ -30,7 +35,7 @@ class Operated(Life):
 
     @step
     def create(self) -> None:
-        self.customer.create().complete("CREATE")
+        self.customer.create(version=_OLD).complete("CREATE")
 
     @step
     def well(self) -> None:
@@ -67,6 +72,52 @@ class Operated(Life):
                 assert piece not in text, f"{name} holds what is in Secret {secret}"
         self.say(f"support-bundle: {len(texts)} files, {path.stat().st_size} bytes")
         path.unlink()
+
+    @step
+    def unchanged(self) -> None:
+        """Nothing differs of a cluster that is well; its objects are printed without secrets."""
+        assert operator_command.rows("diff", self.cluster.uuid) == []
+        answer = operator_command.run("render", self.cluster.uuid)
+        assert answer.status == 0 and "kind: KubeadmControlPlane" in answer.out, answer
+        for secret, piece in self.cluster.secret_texts():
+            assert piece not in answer.out, f"render prints what is in Secret {secret}"
+
+    @step
+    def paused(self) -> None:
+        """A pause is on the Cluster until it is resumed; tasks of now run beside conductors."""
+        uuid = self.cluster.uuid
+        (row,) = operator_command.rows("pause", uuid, "--reason", "a drill")
+        assert (row["Paused"], row["Reason"]) == ("yes", "a drill"), row
+        self.cluster.until(
+            lambda rows: (
+                (rows.cluster.get("health_status_reason") or {}).get("cluster")
+                == "is paused on the management cluster"
+            ),
+            "the health's word on the pause",
+        )
+        (row,) = operator_command.rows("resume", uuid)
+        assert (row["Paused"], row["Reason"]) == ("no", ""), row
+        self.cluster.until(
+            lambda rows: rows.cluster["health_status"] == "HEALTHY", "a healthy cluster"
+        )
+        (row,) = operator_command.rows("reconcile", uuid)
+        assert (row["After"], row["Health"]) == ("CREATE_COMPLETE", "HEALTHY"), row
+
+    @step
+    def upgraded(self) -> None:
+        """What diff and render say of an upgrade is what it then makes."""
+        uuid, template = self.cluster.uuid, self.customer.template(VERSION)
+        found = operator_command.rows("diff", uuid, "--template", template, status=1)
+        machines = {row["Object"].split()[0]: row["Machines"] for row in found if row["Machines"]}
+        assert machines == {"KubeadmControlPlane": 1, "MachineDeployment": 1}, found
+        answer = operator_command.run("render", uuid, "--template", template, "--values")
+        (values,) = yaml.safe_load_all(answer.out)
+        self.customer.upgrade(VERSION)
+        self.cluster.complete()
+        assert SecretMask().json(self.cluster.check_release()) == values
+        assert operator_command.rows("diff", uuid) == []
+        minutes = sum(row["Minutes"] for row in found if row["Minutes"])
+        self.say(f"diff: {len(found)} rows, {minutes} minutes predicted")
 
     @step
     def broken(self) -> None:
@@ -118,4 +169,4 @@ class Operated(Life):
 
 
 class TestOperated(LifeCase, life=Operated):
-    """check, create, well, bundle, broken, heal, left, delete."""
+    """check, create, well, bundle, unchanged, paused, upgraded, broken, heal, left, delete."""

@@ -17,7 +17,7 @@ import fixtures
 from magnum.drivers.k8s_capi_helm.commands.app import OperatorApp
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase
-from magnum_k8s_capi_helm.command import run_periodic_tasks
+from magnum_k8s_capi_helm.conductor import MagnumConductor
 
 OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
 KUBECONFIG = """\
@@ -46,12 +46,14 @@ class CommandCase(DriverCase):
     """Base of the command's tests.
 
     :ivar installation_checks: what the distribution finds on this host.
+    :ivar conductor: Magnum's.
     :ivar problem: what keeps the program from its configuration.
     """
 
     def setUp(self) -> None:
         super().setUp()
         self.installation_checks: list[tuple[str, Callable[[Any], Iterator[tuple[bool, str]]]]] = []
+        self.conductor = MagnumConductor()
         self.problem: Exception | None = None
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "kubeconfig"
         path.write_text(KUBECONFIG)
@@ -72,7 +74,7 @@ class CommandCase(DriverCase):
         app = OperatorApp(
             self.begin,
             self.installation_checks,
-            run_periodic_tasks,
+            self.conductor,
             version="1.2.3",
             stdout=out,
             stderr=error,

@@ -25,7 +25,7 @@ class TestProgram(CommandCase):
 
     def test_the_help_of_each_command_says_its_exit_statuses(self) -> None:
         for name in at_least_one(COMMANDS):
-            printed = self.command("help", name)
+            printed = self.command("help", *name.split())
             self.assertEqual(OK, printed.status)
             self.assertIn("Exit status", " ".join(printed.out.split()), name)
 
@@ -33,7 +33,10 @@ class TestProgram(CommandCase):
         printed = self.command("complete", "--shell", "bash")
         self.assertEqual(OK, printed.status)
         for name in at_least_one(COMMANDS):
-            self.assertRegex(printed.out, rf"cmds='.*\b{name}\b.*'")
+            first, _, second = name.partition(" ")
+            self.assertRegex(printed.out, rf"cmds='.*\b{first}\b.*'")
+            if second:
+                self.assertRegex(printed.out, rf"cmds_{first}='.*\b{second}\b.*'")
         self.assertIn("complete -F _k8s_capi_helm k8s-capi-helm", printed.out)
 
     def test_a_wrong_call_is_no_fault_that_was_found(self) -> None:
@@ -87,7 +90,8 @@ class TestProgram(CommandCase):
         manual = (CHECKOUT / "debian/k8s-capi-helm.1").read_text(encoding="utf-8")
         for name in at_least_one(COMMANDS):
             self.assertIn(f"\n``{name}``: ", page)
-            self.assertIn(f"\n.BR {name} ", manual)
+            title = f'"{name}"' if " " in name else name
+            self.assertIn(f"\n.BR {title} ", manual)
         for name in CHECKS:
             self.assertIn(f"   * - ``{name}``\n", page)
 

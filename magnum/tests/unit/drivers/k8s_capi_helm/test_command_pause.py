@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from magnum import objects
+from magnum.drivers.k8s_capi_helm.commands.pause import PAUSE_REASON, PAUSED_SINCE
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CommandCase,
@@ -49,7 +50,7 @@ class TestPause(ActCase):
         self.assertTrue(row["Since"].endswith("Z"), row)
         since = row["Since"]
         self.assertEqual(
-            (True, {names.PAUSED_SINCE: since, names.PAUSE_REASON: "move to rack 7"}),
+            (True, {PAUSED_SINCE: since, PAUSE_REASON: "move to rack 7"}),
             self.paused(),
         )
         [row] = self.run_rows("resume", "demo")

@@ -81,7 +81,7 @@ ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
         "addresses of a template are refused where the values cannot take them",
     ),
     "values.pod_security": (
-        frozenset({"conf", "reconcile"}),
+        frozenset({"commands", "conf", "reconcile"}),
         "the level of a release's namespace is an option, and the pods' level in the values",
     ),
     "values.chart_family": (

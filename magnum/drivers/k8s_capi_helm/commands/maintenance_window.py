@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The maintenance window of a rollout: hours of some weekdays, in a time zone."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import re
+import zoneinfo
+
+from magnum.drivers.k8s_capi_helm import errors
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_PATTERN = re.compile(
+    r"(?:(?P<days>[A-Z][a-z]{2}(?:[,-][A-Z][a-z]{2})*) )?"
+    r"(?P<start>\d{2}:\d{2})-(?P<end>\d{2}:\d{2})(?: (?P<zone>[\w+/-]{1,64}))?",
+    re.ASCII,
+)
+_DAY = datetime.timedelta(days=1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MaintenanceWindow:
+    """When clusters may be changed.
+
+    :ivar text: as it was given.
+    :ivar days: weekdays on which it opens, Monday 0.
+    :ivar start: local time at which it opens, *end* at which it closes, of the next day if it is
+        not later.
+    """
+
+    text: str
+    days: frozenset[int]
+    start: datetime.time
+    end: datetime.time
+    zone: zoneinfo.ZoneInfo
+
+    def is_open(self, now: datetime.datetime) -> bool:
+        """Whether it is open at an instant (aware)."""
+        today = now.astimezone(self.zone).date()
+        return any(
+            self._opening(day) <= now < self._closing(day)
+            for day in (today - _DAY, today)
+            if day.weekday() in self.days
+        )
+
+    def next_opening(self, now: datetime.datetime) -> datetime.datetime:
+        """When it opens next, as UTC; *now* while it is open."""
+        if self.is_open(now):
+            return now
+        today = now.astimezone(self.zone).date()
+        days = (today + number * _DAY for number in range(len(_DAYS) + 1))
+        openings = (self._opening(day) for day in days if day.weekday() in self.days)
+        return next(opening for opening in openings if opening > now)
+
+    def _opening(self, day: datetime.date) -> datetime.datetime:
+        return self._instant(day, self.start)
+
+    def _closing(self, day: datetime.date) -> datetime.datetime:
+        return self._instant(day if self.end > self.start else day + _DAY, self.end)
+
+    def _instant(self, day: datetime.date, time: datetime.time) -> datetime.datetime:
+        local = datetime.datetime.combine(day, time, self.zone)
+        # As UTC, in which hours that the clocks skip or repeat are none.
+        return local.astimezone(datetime.timezone.utc)
+
+
+def parse_window(text: str) -> MaintenanceWindow:
+    """The window of a text such as ``Sat,Sun 22:00-04:00 Europe/Berlin``.
+
+    Without days it opens on each day, and without a time zone (of the IANA database) it is in UTC.
+
+    :raises errors.InvalidRequest: it is none.
+    """
+    match = _PATTERN.fullmatch(text.strip())
+    if match is None:
+        raise _invalid(text)
+    try:
+        zone = zoneinfo.ZoneInfo(match["zone"] or "UTC")
+        start, end = (datetime.time.fromisoformat(match[key]) for key in ("start", "end"))
+        days = _weekdays(match["days"])
+    except (ValueError, zoneinfo.ZoneInfoNotFoundError):
+        raise _invalid(text) from None
+    return MaintenanceWindow(text.strip(), days, start, end, zone)
+
+
+def _weekdays(text: str | None) -> frozenset[int]:
+    """Days and ranges of days, all without a text.
+
+    :raises ValueError: one is none.
+    """
+    if not text:
+        return frozenset(range(len(_DAYS)))
+    days: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        start, end = _DAYS.index(first), _DAYS.index(last or first)
+        days |= {number % len(_DAYS) for number in range(start, end + (end < start) * 7 + 1)}
+    return frozenset(days)
+
+
+def _invalid(text: str) -> errors.InvalidRequest:
+    return errors.InvalidRequest(
+        "This is no maintenance window. Write for example 'Sat,Sun 22:00-04:00 Europe/Berlin', "
+        f"instead of '{text}'."
+    )
