@@ -109,16 +109,16 @@ class TestNow(DiffCase):
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {"name": "s", "namespace": NAMESPACE, "labels": {}},
-            "data": {"password": "b2xkLXBhc3N3b3Jk"},
+            "data": {"note": "b2xkLXBhc3N3b3Jk"},
         }
         self.kube.put(names.SECRET, secret)
-        changed = {**secret, "data": {"password": "bmV3LXBhc3N3b3Jk"}}
+        changed = {**secret, "data": {"note": "bmV3LXBhc3N3b3Jk"}}
         self.renders(lambda objects: objects.append(changed))
         [row] = self.diff(status=WARNING)
         self.assertEqual(("***", "***"), (row["Live"], row["Desired"]))
         printed = self.command("render", "demo")
         self.assertNotIn("bmV3", printed.out)
-        self.assertIn("password: '***'", printed.out)
+        self.assertIn("note: '***'", printed.out)
 
     def test_one_that_is_not_adopted(self) -> None:
         self.kube.remove(names.LEASE, NAMESPACE, names.lease(RELEASE))

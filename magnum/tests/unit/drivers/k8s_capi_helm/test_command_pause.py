@@ -78,6 +78,12 @@ class TestPause(ActCase):
         self.assertEqual("no", row["Paused"])
         self.assertEqual(before, sorted(map(str, self.kube.everything())))
 
+    def test_one_that_something_else_has_paused(self) -> None:
+        self.kube.patch(names.CLUSTER, NAMESPACE, RELEASE, {"spec": {"paused": True}})
+        [row] = self.run_rows("resume", "demo")
+        self.assertEqual("no", row["Paused"])
+        self.assertEqual((False, {}), self.paused())
+
     def test_none_is_paused_where_one_is_not_found(self) -> None:
         self.refused("There is no such cluster", "pause", "demo", "other")
 

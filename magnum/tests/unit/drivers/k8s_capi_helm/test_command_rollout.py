@@ -11,7 +11,7 @@ from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.rollout_store import RolloutStore
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import planned_upgrade
+from magnum.drivers.k8s_capi_helm.reconcile import ownership, planned_upgrade
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CRITICAL,
     OK,
@@ -278,7 +278,11 @@ class TestNotice(RolloutCase):
         )
         self.once()
         self.converge()
-        self.assertNotIn("planned", self.notice())
+        owner = ownership.owner(self.cluster(), self.periodic().settings)
+        for template, is_planned in ((self.next.uuid, False), ("another", True)):
+            upgrade = planned_upgrade.PlannedUpgrade(template, "next")
+            planned_upgrade.record_plan(self.ports, owner, upgrade)
+            self.assertEqual(is_planned, "planned" in self.notice(), template)
         self.once(OK)
         obj = self.kube.get(names.CLUSTER, NAMESPACE, RELEASE)
         assert obj is not None
