@@ -35,20 +35,28 @@ class Answer:
 
 def run(*arguments: str) -> Answer:
     """``k8s-capi-helm ARGUMENTS`` with the conductors' configuration."""
+    process = begin(*arguments)
+    try:
+        out, error = process.communicate(timeout=_LIMIT)
+    finally:
+        process.kill()
+    return Answer(process.returncode, out, error)
+
+
+def begin(*arguments: str) -> subprocess.Popen[str]:
+    """The same as a process that has begun."""
     state = setting.state()
     program = Path(sys.executable).with_name("k8s-capi-helm")
     configuration = state.path("cloud", "etc", "magnum", "magnum.conf")
     path = os.pathsep.join((str(state.get("bin_dir")), os.environ["PATH"]))
-    done = subprocess.run(
+    return subprocess.Popen(
         [str(program), "--config-file", str(configuration), *arguments],
         env={**environment.of_services(state), "PATH": path},
         cwd=state.path("run"),
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=_LIMIT,
-        check=False,
     )
-    return Answer(done.returncode, done.stdout, done.stderr)
 
 
 def rows(*arguments: str, status: int = 0) -> list[dict[str, Any]]:
