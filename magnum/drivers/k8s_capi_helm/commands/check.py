@@ -31,6 +31,7 @@ _MANAGEMENT_CLUSTER = "management-cluster"
 _LOCAL: Mapping[str, RunCheck] = {
     "database": check_host.check_database,
     "charts": check_host.check_charts,
+    "policy": check_host.check_policy,
     "cloud": check_cloud.check_cloud,
     "authority": check_cloud.check_authority,
     "kubeconfig": check_identity.check_kubeconfig,

@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm.commands.check_result import (
 )
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.lister import exception_text
+from magnum.drivers.k8s_capi_helm.conf import policy_file
 from magnum.drivers.k8s_capi_helm.model import Chart, names
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
@@ -52,6 +53,14 @@ def check_database(run: Reconciliation) -> Iterator[CheckResult]:
         )
     else:
         yield good_result(f"Magnum's database has {count} clusters.")
+
+
+def check_policy(run: Reconciliation) -> Iterator[CheckResult]:
+    """The provider's policy can be read."""
+    path = run.settings.capi_helm.policy_file
+    rules = policy_file.read_policy(path)
+    names_text = ", ".join(rule.name for rule in rules)
+    yield good_result(f"Rules of {path}: {names_text}." if path else "There is no policy file.")
 
 
 def check_charts(run: Reconciliation) -> Iterator[CheckResult]:

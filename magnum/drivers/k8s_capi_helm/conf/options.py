@@ -199,6 +199,15 @@ CHARTS = [
         "defaults; labels and Magnum's fields take precedence over them. The directory must be "
         "the same on every host of magnum-conductor. Leave it empty for no overlays.",
     ),
+    cfg.StrOpt(
+        "policy_file",
+        default="",
+        help="YAML file with rules about what tenants may request: labels and their values, "
+        "versions of Kubernetes, numbers of nodes, public APIs, for all projects or some. A "
+        "refused request names the rule. The file is read with each request, and must be the same "
+        "on every host of magnum-conductor; while it cannot be read, requests that it is about are "
+        "refused. Leave it empty for no rules.",
+    ),
     cfg.IntOpt(
         "max_helm_runs",
         default=4,

@@ -53,6 +53,7 @@ class CapiHelm(Protocol):
     namespace_prefix: str
     overlay_directory: str
     pod_security_level: str
+    policy_file: str
     preflight_quota: bool
     separate_addon_credential: bool
     server_start_timeout: int

@@ -32,6 +32,7 @@ from magnum.drivers.k8s_capi_helm.model import CredentialRoles, names
 from magnum.drivers.k8s_capi_helm.reconcile import (
     credentials,
     install,
+    policy_check,
     prerequisites,
     project_namespace,
     reconciler,
@@ -67,6 +68,7 @@ def plan_create(
     release = clients.release_name(cluster.name)
     request = reader.cluster_request(cluster, nodegroups, conf, release=release)
     validate_labels.check_new_cluster(request)
+    policy_check.check_cluster_policy(conf, request)
     roles = credentials.roles_for(context, conf, separate=request.separate_addon_credential)
     clients.helm.version()
     chart = upgrade.new_chart(clients, request.labels)
@@ -79,6 +81,7 @@ def plan_create(
     validate_labels.check_chart(request.labels, chart.family)
     facts = preflight.for_cluster(run, request)
     values = install.render_cluster(request, facts, conf, chart)
+    policy_check.check_cluster_policy(conf, request, values["kubernetesVersion"])
     return CreatePlan(install.CreatedCluster(request, facts, chart, values), roles)
 
 

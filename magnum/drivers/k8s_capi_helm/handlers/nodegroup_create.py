@@ -39,6 +39,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     nodegroups,
     ownership,
+    policy_check,
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
@@ -79,6 +80,8 @@ def check(
     requests = [
         node_group for node_group in request.node_groups if node_group.name == nodegroup.name
     ]
+    for request_of_nodegroup in requests:
+        policy_check.check_nodegroup_policy(run.settings, request, request_of_nodegroup.name)
     # Nobody waits for it, and what the cloud does not give now nobody can ask for later.
     with deadline.end_at(None):
         resolved = _create_server_group(run, request, requests, nodegroup, live)

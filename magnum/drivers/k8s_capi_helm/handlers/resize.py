@@ -18,6 +18,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     node_removal,
     ownership,
+    policy_check,
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
@@ -79,6 +80,7 @@ def resize(
     group = _resized_group(run, nodegroup, name, request, live)
     wanted = nodegroup.node_count
     demand = quota_usage.resize_demand(values, group.name, group.count, wanted - group.count)
+    policy_check.check_size_policy(run.settings, request, group.name, group.count, count=wanted)
     preflight.for_resize(run, request, demand)
     machine_names = _annotate_machines(run, request, group, wanted, nodes_to_remove or ())
     writer.mark_in_progress(
@@ -183,9 +185,12 @@ def change_bounds(
     if not set(fields) & set(change.BOUNDS):
         return BoundsChange()
     request = status_task.request(run, cluster)
+    name = reader.entry_names_of(cluster.nodegroups)[nodegroup.name]
+    policy_check.check_size_policy(
+        run.settings, request, name, nodegroup.node_count, maximum=nodegroup.max_node_count
+    )
     if not request.labels.auto_scaling_enabled:
         return BoundsChange()
-    name = reader.entry_names_of(cluster.nodegroups)[nodegroup.name]
     live, record = release_snapshot.live, release_snapshot.record
     entry = values_live.node_groups(live.values if live else {}).get(name, {})
     if not values_live.is_autoscaled(entry):

@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Operation,
     UpgradeTarget,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import render, requirements
+from magnum.drivers.k8s_capi_helm.reconcile import policy_check, render, requirements
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade as reconcile_upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.values import (
@@ -110,6 +110,8 @@ def upgrade_result(
     assert live is not None
     plan = plan_upgrade(run, request, target, operation)
     operation = dataclasses.replace(operation, resolved_names=plan.facts.resolved_names)
+    version = target.request.labels.kube_tag or plan.facts.kubernetes_version
+    policy_check.check_upgrade_policy(run.settings, request, target.request, version, live.values)
     first, remaining = begin_upgrade(
         live.values, plan, run.settings, record.deferred if record else ()
     )
