@@ -11,6 +11,7 @@ from typing import Any, Protocol, TextIO
 from cliff import app, commandmanager
 
 from magnum.drivers.k8s_capi_helm.commands.adopt import Adopt
+from magnum.drivers.k8s_capi_helm.commands.certificates import Certificates
 from magnum.drivers.k8s_capi_helm.commands.charts import Charts
 from magnum.drivers.k8s_capi_helm.commands.check import Check
 from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
@@ -39,6 +40,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 NAME = "k8s-capi-helm"
 COMMANDS: Mapping[str, Any] = {
     "adopt": Adopt,
+    "certificates": Certificates,
     "charts": Charts,
     "check": Check,
     "credentials": Credentials,
