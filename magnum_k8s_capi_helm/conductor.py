@@ -58,9 +58,10 @@ class MagnumConductor:
             api.API(context=context).cluster_upgrade(cluster, chosen, max_batch_size, nodegroup)
         except exception.MagnumException as error:
             raise errors.InvalidRequest(str(error)) from None
-        except oslo_messaging.MessagingTimeout:
+        except (oslo_messaging.MessagingException, oslo_messaging.RemoteError) as error:
             raise errors.ManagementUnreachable(
-                "No magnum-conductor has answered the request. It may have begun all the same."
+                "No magnum-conductor has answered the request. It may have begun all the same.",
+                type(error).__name__,
             ) from None
 
 

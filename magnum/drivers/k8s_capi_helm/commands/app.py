@@ -24,12 +24,11 @@ from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
 from magnum.drivers.k8s_capi_helm.commands.pause import Pause, Resume
 from magnum.drivers.k8s_capi_helm.commands.reconcile import Reconcile
 from magnum.drivers.k8s_capi_helm.commands.render import Render
-from magnum.drivers.k8s_capi_helm.commands.rollout import (
+from magnum.drivers.k8s_capi_helm.commands.rollout import RolloutRun, RolloutStatus
+from magnum.drivers.k8s_capi_helm.commands.rollout_control import (
     RolloutDelete,
     RolloutPause,
     RolloutResume,
-    RolloutRun,
-    RolloutStatus,
 )
 from magnum.drivers.k8s_capi_helm.commands.rollout_start import RolloutStart
 from magnum.drivers.k8s_capi_helm.commands.support_bundle import SupportBundle

@@ -69,9 +69,8 @@ class Certificates(OperatorLister):
             _renew(run, clusters)
         rows, worst = [], ExitStatus.OK
         for cluster in clusters or own_clusters():
-            if not cluster.stack_id:
-                continue
-            for title, end, advice in _certificates(run, cluster):
+            found = list(_certificates(run, cluster)) if cluster.stack_id else []
+            for title, end, advice in found or [("all", None, "None was found.")]:
                 status = expiry_status(end, run.now) if end else ExitStatus.WARNING
                 worst = max(worst, status)
                 shown = (f"{end:%Y-%m-%d}", days_left(end, run.now)) if end else (_UNKNOWN, "")

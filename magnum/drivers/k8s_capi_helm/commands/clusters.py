@@ -95,7 +95,9 @@ def find_record(run: Reconciliation, cluster: Any) -> tuple[secrets.Owner, Relea
 
 
 def find_template(text: str) -> Any:
-    """The cluster template with a UUID or a name.
+    """The cluster template with a UUID, or the public one with a name.
+
+    A name of another one may be any tenant's choice.
 
     :raises errors.InvalidRequest: there is none, or several have the name.
     """
@@ -104,15 +106,23 @@ def find_template(text: str) -> Any:
     try:
         if uuidutils.is_uuid_like(text):
             return template.get_by_uuid(context, text)
-        return template.get_by_name(context, text)
+        found = template.get_by_name(context, text)
     except exception.ClusterTemplateNotFound:
-        raise errors.InvalidRequest(
-            f"There is no such cluster template. '{text}' is no UUID and no name of one."
-        ) from None
+        found = None
     except exception.Conflict:
         raise errors.InvalidRequest(
             f"Several cluster templates have this name. Give the UUID of one named '{text}'."
         ) from None
+    if found is None:
+        raise errors.InvalidRequest(
+            f"There is no such cluster template. '{text}' is no UUID and no name of one."
+        )
+    if not found.public:
+        raise errors.InvalidRequest(
+            f"A name is for public cluster templates. Give the UUID of '{text}': {found.uuid} "
+            f"(project {found.project_id})."
+        )
+    return found
 
 
 def release_records(kube: KubeClient) -> Mapping[ReleaseKey, ReleaseRecord | None]:

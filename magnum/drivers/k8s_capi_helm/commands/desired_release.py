@@ -29,6 +29,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     bisect,
     nodegroups,
+    policy_check,
     revisions,
     upgrade,
     upgrade_plan,
@@ -64,10 +65,13 @@ class DesiredRelease:
         return run.clients.helm.preview(live.namespace, live.name, self.chart, self.values)
 
 
-def desired_release(run: Reconciliation, cluster: Any, template: Any | None) -> DesiredRelease:
+def desired_release(
+    run: Reconciliation, cluster: Any, template: Any | None, max_batch_size: int = 1
+) -> DesiredRelease:
     """What is desired of a cluster.
 
     :param template: that the cluster is upgraded to; None for what Magnum's objects ask for now.
+    :param max_batch_size: of the upgrade.
     :raises errors.InvalidRequest: there is no release, or the driver would refuse the upgrade.
     :raises errors.DriverError: it cannot be found out.
     """
@@ -77,7 +81,9 @@ def desired_release(run: Reconciliation, cluster: Any, template: Any | None) -> 
     if template is None:
         desired = _now(run, cluster, request, record, live)
     else:
-        desired = _upgraded(run, cluster, request, ReleaseSnapshot(record, live), template)
+        desired = _upgraded(
+            run, cluster, request, ReleaseSnapshot(record, live), template, max_batch_size
+        )
     values = autoscaler_deployment.with_operators_settings(
         desired.values, desired.chart, run.settings
     )
@@ -173,6 +179,7 @@ def _upgraded(
     request: ClusterRequest,
     current: ReleaseSnapshot,
     template: Any,
+    max_batch_size: int,
 ) -> DesiredRelease:
     """What an upgrade of the whole cluster comes to.
 
@@ -194,9 +201,12 @@ def _upgraded(
         started_at=run.now,
         groups=(values_live.CONTROL_PLANE, *following),
         template=template.uuid,
-        max_batch_size=1,
+        max_batch_size=max_batch_size,
     )
     target = reader.upgrade_target(cluster, cluster.nodegroups, run.settings, template)
     result = upgrade_plan.upgrade_result(run, current, request, target, operation)
+    policy_check.check_upgrade_policy(
+        run.settings, request, target.request, result.version, live.values
+    )
     chart = result.chart or run.clients.charts.of_release(live, record.chart_digest)
     return DesiredRelease(live, chart, result.values)

@@ -22,6 +22,7 @@ from magnum.drivers.k8s_capi_helm.commands.object_changes import (
 )
 from magnum.drivers.k8s_capi_helm.commands.rollout_duration import machine_rollouts, MachineRollout
 from magnum.drivers.k8s_capi_helm.commands.secret_mask import MASK, SecretMask
+from magnum.drivers.k8s_capi_helm.helm import manifest_diff
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -78,19 +79,32 @@ def _rows(
             rollout = rollouts.get(change.title)
             counted.add(change.title)
         numbers = (rollout.machines, rollout.minutes) if rollout else ("", "")
-        if change.kind is ChangeKind.CHANGED:
-            texts = (_text(change, change.current_value), _text(change, change.desired_value))
-        else:
-            texts = ("", change.kind.value)
+        texts = _texts(change) if change.kind is ChangeKind.CHANGED else ("", change.kind.value)
         yield (change.title, change.path, *texts, *numbers)
 
 
-def _text(change: ObjectChange, value: Any) -> str:
-    """A value in one line, without secrets."""
+def _texts(change: ObjectChange) -> tuple[str, str]:
+    """The live and the desired value, without secrets.
+
+    They are masked within their whole objects: what is a secret may be said by a neighbour, such as
+    the name of a variable.
+    """
+    if change.manifest["kind"] == names.SECRET.name:
+        return MASK, MASK
+    mask = SecretMask()
+    live, desired = mask.json(change.existing_object), mask.json(change.manifest)
+    masked = {one.path: one for one in manifest_diff.field_changes(desired, live)}
+    if change.path in masked:
+        shown = masked[change.path]
+        return _text(shown.current_value), _text(shown.desired_value)
+    if change.desired_value is not None:
+        return MASK, MASK  # masked they are equal
+    key = change.path.rpartition(".")[2]
+    return _text(mask.json({key: change.current_value})[key]), ""
+
+
+def _text(value: Any) -> str:
+    """A value in one line."""
     if value is None:
         return ""
-    if change.manifest["kind"] == names.SECRET.name:
-        return MASK
-    key = change.path.rpartition(".")[2]
-    masked = SecretMask().json({key: value})[key]
-    return masked if isinstance(masked, str) else json.dumps(masked, sort_keys=True)
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

@@ -42,6 +42,7 @@ class Program(Protocol):
     LOG: logging.Logger
     options: argparse.Namespace
     stdout: TextIO
+    stderr: TextIO
     installation_checks: Sequence[InstallationCheck]
 
     def begin(self) -> Reconciliation: ...

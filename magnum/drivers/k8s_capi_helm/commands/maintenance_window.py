@@ -33,7 +33,7 @@ class MaintenanceWindow:
     days: frozenset[int]
     start: datetime.time
     end: datetime.time
-    zone: zoneinfo.ZoneInfo
+    zone: datetime.tzinfo
 
     def is_open(self, now: datetime.datetime) -> bool:
         """Whether it is open at an instant (aware)."""
@@ -76,12 +76,17 @@ def parse_window(text: str) -> MaintenanceWindow:
     if match is None:
         raise _invalid(text)
     try:
-        zone = zoneinfo.ZoneInfo(match["zone"] or "UTC")
+        zone = _zone(match["zone"] or "UTC")
         start, end = (datetime.time.fromisoformat(match[key]) for key in ("start", "end"))
         days = _weekdays(match["days"])
-    except (ValueError, zoneinfo.ZoneInfoNotFoundError):
+    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
         raise _invalid(text) from None
     return MaintenanceWindow(text.strip(), days, start, end, zone)
+
+
+def _zone(name: str) -> datetime.tzinfo:
+    """A time zone by its name; UTC is known on each host."""
+    return datetime.timezone.utc if name == "UTC" else zoneinfo.ZoneInfo(name)
 
 
 def _weekdays(text: str | None) -> frozenset[int]:

@@ -27,6 +27,7 @@ class ObjectChange:
 
     :ivar title: kind and name of the object.
     :ivar manifest: the object as it is rendered; as Helm has written it, if it is deleted.
+    :ivar existing_object: the object that is there, None if there is none.
     :ivar path: of the field, "" where the object is created or deleted.
     :ivar desired_value: of the field.
     :ivar current_value: of the field, None if it is not there.
@@ -35,6 +36,7 @@ class ObjectChange:
     title: str
     kind: ChangeKind
     manifest: Json
+    existing_object: Json | None = None
     path: str = ""
     desired_value: Any = None
     current_value: Any = None
@@ -121,14 +123,15 @@ def _field_changes(
     if deployed_manifest is not None:
         # A field that Helm does not write any more is removed.
         for change in manifest_diff.field_changes(deployed_manifest, manifest):
+            if change.current_value is not None:
+                continue
             removed = manifest_diff.FieldChange(
                 change.path, change.current_value, change.desired_value
             )
             fields.setdefault(change.path, removed)
     for path, change in fields.items():
-        yield ObjectChange(
-            title, ChangeKind.CHANGED, manifest, path, change.desired_value, change.current_value
-        )
+        values = change.desired_value, change.current_value
+        yield ObjectChange(title, ChangeKind.CHANGED, manifest, obj, path, *values)
 
 
 def _is_kept(manifest: Json) -> bool:

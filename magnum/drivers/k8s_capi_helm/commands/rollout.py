@@ -6,28 +6,36 @@ from __future__ import annotations
 import abc
 import argparse
 from collections.abc import Iterator, Mapping
-import contextlib
-import dataclasses
 from typing import Any
+
+from oslo_db import exception as db_exception
 
 from magnum import objects
 from magnum.common import context as magnum_context
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
+from magnum.drivers.k8s_capi_helm.commands.lister import (
+    clean_text,
+    exception_text,
+    ExitStatus,
+    operator_text,
+    OperatorLister,
+    Rows,
+)
 from magnum.drivers.k8s_capi_helm.commands.maintenance_window import parse_window
 from magnum.drivers.k8s_capi_helm.commands.rollout_plan import (
-    MemberState,
-    ObservedCluster,
     plan_next,
-    resume_rollout,
-    Rollout,
-    RolloutMember,
-    RolloutState,
     soak_end,
     with_refusal,
+    with_request,
 )
-from magnum.drivers.k8s_capi_helm.commands.rollout_store import RolloutStore
+from magnum.drivers.k8s_capi_helm.commands.rollout_record import (
+    MemberState,
+    ObservedCluster,
+    Rollout,
+    RolloutState,
+)
+from magnum.drivers.k8s_capi_helm.commands.rollout_store import RolloutStore, StoredRollout
 from magnum.drivers.k8s_capi_helm.reconcile import ownership, planned_upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -41,9 +49,18 @@ _STATUSES = {
     RolloutState.STOPPED: ExitStatus.CRITICAL,
     RolloutState.FINISHED: ExitStatus.OK,
 }
+#: What ends by itself: a service, the database or the message bus that is away for a while.
+_PASSING = (errors.Conflict, errors.ManagementUnreachable, db_exception.DBError)
 
 
-class _OfRollout(OperatorLister, metaclass=abc.ABCMeta):
+def _exit_status(rollout: Rollout) -> ExitStatus:
+    """A finished rollout that has left out clusters is no success."""
+    status = _STATUSES[rollout.state]
+    has_skipped = bool(rollout.counts()[MemberState.SKIPPED])
+    return max(status, ExitStatus.WARNING) if has_skipped else status
+
+
+class RolloutCommand(OperatorLister, metaclass=abc.ABCMeta):
     """A command about one rollout, which prints it afterwards."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -56,7 +73,28 @@ class _OfRollout(OperatorLister, metaclass=abc.ABCMeta):
         """The rollout afterwards."""
         store = RolloutStore(run)
         rollout = self.carry_out(run, store, arguments)
-        return COLUMNS, [_row(run, rollout)], _STATUSES[rollout.state]
+        return COLUMNS, [_row(run, rollout)], _exit_status(rollout)
+
+    def clear_notices(self, run: Reconciliation, before: Rollout, after: Rollout) -> None:
+        """Take the tenants' notice from clusters for which nothing is planned any more.
+
+        A notice that stays is withdrawn by the driver when the cluster has the template.
+        """
+        planned = {member.uuid for member in after.members if member.is_open}
+        context = magnum_context.make_admin_context(all_tenants=True)
+        for member in before.members:
+            if not member.is_open or member.uuid in planned:
+                continue
+            try:
+                cluster = objects.Cluster.get_by_uuid(context, member.uuid)
+                owner = ownership.owner(cluster, run.settings)
+                planned_upgrade.record_plan(run.clients, owner, None)
+            except exception.ClusterNotFound:
+                continue
+            except errors.DriverError as error:
+                self.program.LOG.error(
+                    "Cluster %s keeps its notice: %s", member.uuid, operator_text(error)
+                )
 
     @abc.abstractmethod
     def carry_out(
@@ -65,12 +103,13 @@ class _OfRollout(OperatorLister, metaclass=abc.ABCMeta):
         """Do it; returns the rollout after that."""
 
 
-class RolloutRun(_OfRollout):
+class RolloutRun(RolloutCommand):
     """Carry out a rollout until it is finished, stopped or paused; any host can continue it.
 
     Upgrades are requested of magnum-conductor as the requests of an administrator are. A cluster
     that does not come good stops the rollout, and nothing else is requested. Exit status 0: it is
-    finished, 1: it is not yet, 2: it has stopped, 3: a service did not answer.
+    finished, 1: it is not yet, or has left out clusters, 2: it has stopped, 3: a service did not
+    answer.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -91,99 +130,61 @@ class RolloutRun(_OfRollout):
             try:
                 run = self.program.begin()
                 rollout = self._step(run, store, arguments.name)
-            except (errors.Conflict, errors.ManagementUnreachable) as error:
-                self.program.LOG.warning("Rollout %s: %s", arguments.name, error)
+            except _PASSING as error:
+                self._say(run, f"{type(error).__name__}: {exception_text(error)}")
         return rollout
 
     def _step(self, run: Reconciliation, store: RolloutStore, name: str) -> Rollout:
-        """Look, store what is next, and request it."""
+        """Look, record what has changed, and request what is next, one by one."""
         stored = store.read(name)
-        is_open = not stored.rollout.window or parse_window(stored.rollout.window).is_open(run.now)
-        rollout, chosen = plan_next(
-            stored.rollout, _observed(stored.rollout), run.now, is_open=is_open
-        )
-        if rollout != stored.rollout:
-            _withdraw(run, stored.rollout, rollout)
+        before = stored.rollout
+        is_open = not before.window or parse_window(before.window).is_open(run.now)
+        rollout, chosen = plan_next(before, _observed(before), run.now, is_open=is_open)
+        if rollout != before:
             stored = store.replace(stored, rollout)
+            self._after(run, before, rollout)
         for uuid in chosen:
-            try:
-                self.program.request_upgrade(uuid, rollout.template, rollout.max_batch_size)
-            except errors.InvalidRequest as error:
-                rollout = with_refusal(rollout, uuid, str(error), run.now)
-                stored = store.replace(stored, rollout)
-                break
-        return rollout
-
-
-class RolloutPause(_OfRollout):
-    """Request no further upgrades; those that were requested go on.
-
-    Exit status 1: it is paused, 3: it cannot be.
-    """
-
-    def carry_out(
-        self, run: Reconciliation, store: RolloutStore, arguments: argparse.Namespace
-    ) -> Rollout:
-        """Pause it, if it is running."""
-        stored = store.read(arguments.name)
-        if stored.rollout.state is not RolloutState.RUNNING:
-            raise _wrong_state(stored.rollout, RolloutState.RUNNING)
-        changed = dataclasses.replace(stored.rollout, state=RolloutState.PAUSED)
-        return store.replace(stored, changed).rollout
-
-
-class RolloutResume(_OfRollout):
-    """Let a rollout go on that is paused, or that has stopped at a cluster.
-
-    Exit status 1: it is running again, 3: it cannot be.
-    """
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Which rollout, and whether the cluster that has failed is upgraded again."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--retry",
-            action="store_true",
-            help="Request the clusters that have failed again, instead of leaving them out.",
-        )
-        return parser
-
-    def carry_out(
-        self, run: Reconciliation, store: RolloutStore, arguments: argparse.Namespace
-    ) -> Rollout:
-        """Resume it, if it is paused or stopped."""
-        stored = store.read(arguments.name)
-        if stored.rollout.state not in (RolloutState.PAUSED, RolloutState.STOPPED):
-            raise _wrong_state(stored.rollout, RolloutState.PAUSED, RolloutState.STOPPED)
-        changed = resume_rollout(stored.rollout, retry=arguments.retry)
-        return store.replace(stored, changed).rollout
-
-
-class RolloutDelete(_OfRollout):
-    """Delete the record of a rollout; clusters stay unchanged.
-
-    Exit status 0, 1 or 2: that of the rollout that is deleted, 3: it cannot be.
-    """
-
-    def carry_out(
-        self, run: Reconciliation, store: RolloutStore, arguments: argparse.Namespace
-    ) -> Rollout:
-        """Delete it, unless it is running."""
-        stored = store.read(arguments.name)
-        if stored.rollout.state is RolloutState.RUNNING:
-            others = [state for state in RolloutState if state is not RolloutState.RUNNING]
-            raise _wrong_state(stored.rollout, *others)
-        ended = dataclasses.replace(stored.rollout, members=())
-        _withdraw(run, stored.rollout, ended)
-        store.delete(stored)
+            if stored.rollout.state is RolloutState.RUNNING:
+                stored = self._request(run, store, stored, uuid)
         return stored.rollout
+
+    def _request(
+        self, run: Reconciliation, store: RolloutStore, stored: StoredRollout, uuid: str
+    ) -> StoredRollout:
+        """Record a request, and make it.
+
+        :raises errors.Conflict: somebody has changed the rollout meanwhile; nothing is requested.
+        """
+        before, clock = stored.rollout, run.clients.clock
+        stored = store.replace(stored, with_request(before, uuid, clock()))
+        self._after(run, before, stored.rollout)
+        rollout = stored.rollout
+        try:
+            self.program.request_upgrade(uuid, rollout.template, rollout.max_batch_size)
+        except errors.InvalidRequest as error:
+            stored = store.replace(stored, with_refusal(rollout, uuid, str(error), clock()))
+            self._after(run, rollout, stored.rollout)
+        return stored
+
+    def _after(self, run: Reconciliation, before: Rollout, rollout: Rollout) -> None:
+        """Say what has changed, and take notices from clusters for which nothing is planned."""
+        for old, member in zip(before.members, rollout.members, strict=True):
+            if old != member:
+                text = f": {member.text}" if member.text else ""
+                self._say(run, f"cluster {member.name} is {member.state.value}{text}")
+        self.clear_notices(run, before, rollout)
+
+    def _say(self, run: Reconciliation, text: str) -> None:
+        """A line of progress on the standard error."""
+        self.program.stderr.write(f"{run.clients.clock():%H:%M:%S} {clean_text(text)}\n")
+        self.program.stderr.flush()
 
 
 class RolloutStatus(OperatorLister):
     """Show all rollouts, or the clusters of one.
 
-    Exit status 0: all are finished, 1: one is not yet, 2: one has stopped, 3: the management
-    cluster cannot be read.
+    Exit status 0: all are finished, 1: one is not yet, or has left out clusters, 2: one has
+    stopped, or cannot be read, 3: the management cluster cannot be read.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -197,18 +198,14 @@ class RolloutStatus(OperatorLister):
         store = RolloutStore(run)
         if arguments.name:
             rollout = store.read(arguments.name).rollout
-            return MEMBER_COLUMNS, _member_rows(rollout), _STATUSES[rollout.state]
-        rollouts = [stored.rollout for stored in store.list_all()]
-        status = max((_STATUSES[rollout.state] for rollout in rollouts), default=ExitStatus.OK)
-        return COLUMNS, [_row(run, rollout) for rollout in rollouts], status
-
-
-def _wrong_state(rollout: Rollout, *states: RolloutState) -> errors.InvalidRequest:
-    expected = " or ".join(state.value for state in states)
-    return errors.InvalidRequest(
-        f"The rollout is not in a state for this. Rollout '{rollout.name}' is "
-        f"{rollout.state.value}; it has to be {expected}."
-    )
+            return MEMBER_COLUMNS, _member_rows(rollout), _exit_status(rollout)
+        stored, unreadable = store.list_all()
+        rows = [_row(run, one.rollout) for one in stored]
+        status = max((_exit_status(one.rollout) for one in stored), default=ExitStatus.OK)
+        for name, error in unreadable.items():
+            rows.append((name, "unreadable", *[""] * (len(COLUMNS) - 3), operator_text(error)))
+            status = ExitStatus.CRITICAL
+        return COLUMNS, rows, status
 
 
 def _observed(rollout: Rollout) -> Mapping[str, ObservedCluster]:
@@ -227,29 +224,9 @@ def _observed(rollout: Rollout) -> Mapping[str, ObservedCluster]:
     }
 
 
-def _withdraw(run: Reconciliation, before: Rollout, after: Rollout) -> None:
-    """Take the tenants' notice from clusters for which nothing is planned any more.
-
-    :raises errors.DriverError: the management cluster cannot be used.
-    """
-    planned = {member.uuid for member in after.members if _is_open(member)}
-    context = magnum_context.make_admin_context(all_tenants=True)
-    for member in before.members:
-        if not _is_open(member) or member.uuid in planned:
-            continue
-        with contextlib.suppress(exception.ClusterNotFound):
-            cluster = objects.Cluster.get_by_uuid(context, member.uuid)
-            owner = ownership.owner(cluster, run.settings)
-            planned_upgrade.record_plan(run.clients, owner, None)
-
-
-def _is_open(member: RolloutMember) -> bool:
-    return member.state in (MemberState.PENDING, MemberState.REQUESTED)
-
-
 def _row(run: Reconciliation, rollout: Rollout) -> tuple[Any, ...]:
     counts = rollout.counts()
-    waves = [member.wave for member in rollout.members if _is_open(member)]
+    waves = [member.wave for member in rollout.members if member.is_open]
     return (
         rollout.name,
         rollout.state.value,

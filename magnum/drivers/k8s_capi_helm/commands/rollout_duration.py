@@ -16,7 +16,7 @@ import statistics
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.commands.object_changes import ChangeKind, ObjectChange
-from magnum.drivers.k8s_capi_helm.model import conditions, Json
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
 
 #: Where the cluster has no machine to measure by.
 DEFAULT_MINUTES = 5.0
@@ -49,6 +49,7 @@ def machine_rollouts(
     :param changes: of a release.
     :param machines: all Machines of the cluster.
     """
+    machines = list(machines)
     minutes = machine_minutes(machines)
     objects = {
         change.title: change.manifest
@@ -56,9 +57,19 @@ def machine_rollouts(
         if change.kind is ChangeKind.CHANGED and change.replaces_machines
     }
     for title, manifest in objects.items():
-        count = int(conditions.at_path(manifest, "spec", "replicas") or 0)
+        count = _count(manifest, machines)
         batches = math.ceil(count / _batch_size(manifest, count))
         yield MachineRollout(title, count, math.ceil(batches * minutes))
+
+
+def _count(manifest: Json, machines: Iterable[Json]) -> int:
+    """The machines of an object; where the autoscaler sets the number, those that exist."""
+    replicas = conditions.at_path(manifest, "spec", "replicas")
+    if replicas is not None:
+        return int(replicas)
+    name = manifest["metadata"]["name"]
+    owners = (conditions.object_label(one, names.LABEL_DEPLOYMENT_NAME) for one in machines)
+    return sum(owner == name for owner in owners)
 
 
 def machine_minutes(machines: Iterable[Json]) -> float:

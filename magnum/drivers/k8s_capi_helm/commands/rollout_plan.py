@@ -1,107 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """The decisions of a rollout: which clusters are next, when it stops, and when it is finished.
 
-Pure: a rollout and what Magnum shows of its clusters come in, the rollout as it is then and the
-clusters to upgrade go out. The rollout is stored before a cluster is requested, so that whoever
-continues it knows of each request that may have been made.
+Pure: a rollout and what Magnum shows of its clusters come in, the rollout after that and the
+clusters to upgrade go out. Each request is recorded before it is made, so that whoever continues
+the rollout knows of each request that may have been made, and of no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 import dataclasses
 import datetime
-import enum
 import math
 
-#: How often an upgrade is requested that Magnum shows no trace of, and how long it is waited for.
-_ATTEMPTS, _TRACE_AFTER = 2, datetime.timedelta(minutes=2)
+from magnum.drivers.k8s_capi_helm.commands.rollout_record import (
+    MemberState,
+    ObservedCluster,
+    Rollout,
+    RolloutMember,
+    RolloutState,
+)
 
-
-class RolloutState(str, enum.Enum):
-    """The state of a rollout."""
-
-    RUNNING = "running"
-    PAUSED = "paused"
-    #: A cluster has not come good: no other one is requested until an operator resumes it.
-    STOPPED = "stopped"
-    FINISHED = "finished"
-
-
-class MemberState(str, enum.Enum):
-    """The state of a cluster in a rollout."""
-
-    PENDING = "pending"
-    REQUESTED = "requested"
-    DONE = "done"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class RolloutMember:
-    """A cluster of a rollout.
-
-    :ivar wave: its number, from 1.
-    :ivar since: when the state began, None for one that is pending.
-    :ivar attempts: how often its upgrade was requested.
-    :ivar is_retry: an operator has said that it is requested although its last upgrade failed.
-    :ivar text: why it is so, in a sentence; "" where the state says it.
-    """
-
-    uuid: str
-    name: str
-    wave: int
-    state: MemberState = MemberState.PENDING
-    since: datetime.datetime | None = None
-    attempts: int = 0
-    is_retry: bool = False
-    text: str = ""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Rollout:
-    """An upgrade of many clusters to one template.
-
-    :ivar template: UUID of the cluster template, *template_name* its name.
-    :ivar budget: clusters that are upgraded at once.
-    :ivar max_batch_size: machines of a nodegroup that are replaced at once.
-    :ivar soak: seconds between the end of a wave and the beginning of the next one.
-    :ivar timeout: seconds that the upgrade of a cluster may take.
-    :ivar window: when upgrades are requested, "" for always.
-    :ivar text: why it is stopped, "" if it is not.
-    """
-
-    name: str
-    template: str
-    template_name: str
-    members: tuple[RolloutMember, ...]
-    budget: int = 1
-    max_batch_size: int = 1
-    soak: float = 0.0
-    timeout: float = 7200.0
-    window: str = ""
-    state: RolloutState = RolloutState.RUNNING
-    text: str = ""
-
-    def counts(self) -> dict[MemberState, int]:
-        """How many clusters are in each state."""
-        states = [member.state for member in self.members]
-        return {state: states.count(state) for state in MemberState}
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ObservedCluster:
-    """What Magnum shows of a cluster.
-
-    :ivar template: UUID of its cluster template.
-    :ivar reason: of the status.
-    """
-
-    status: str
-    health: str
-    template: str
-    reason: str = ""
+#: How often an upgrade is requested that is refused, or of which Magnum shows no trace, and how
+#: long it waits for the next attempt: a service may have been away.
+_ATTEMPTS, _NEXT_ATTEMPT = 2, datetime.timedelta(minutes=2)
+_LONG_AGO = datetime.datetime.min.replace(tzinfo=datetime.timezone.utc)
 
 
 def wave_numbers(sizes: Iterable[str], count: int) -> list[int]:
@@ -138,29 +61,28 @@ def plan_next(
     :param is_open: whether the maintenance window is open.
     """
     members = tuple(_follow(rollout, member, observed, now) for member in rollout.members)
-    rollout = dataclasses.replace(rollout, members=members)
-    failed = [member for member in members if member.state is MemberState.FAILED]
-    if failed and rollout.state in (RolloutState.RUNNING, RolloutState.PAUSED):
-        text = f"Cluster '{failed[0].name}' has not come good: {failed[0].text}"
-        rollout = dataclasses.replace(rollout, state=RolloutState.STOPPED, text=text)
-    if rollout.state is not RolloutState.RUNNING:
-        return rollout, ()
-    if not any(_is_open_member(member) for member in members):
-        return dataclasses.replace(rollout, state=RolloutState.FINISHED), ()
-    chosen = _chosen(rollout, observed, now) if is_open else ()
-    requested = tuple(
-        dataclasses.replace(
-            member, state=MemberState.REQUESTED, since=now, attempts=member.attempts + 1
-        )
-        if member.uuid in chosen
-        else member
-        for member in members
-    )
-    return dataclasses.replace(rollout, members=requested), chosen
+    rollout = _stopped(dataclasses.replace(rollout, members=members))
+    if rollout.state is not RolloutState.RUNNING or not is_open:
+        return _finished(rollout), ()
+    rollout = _without_failed(rollout, observed, now)
+    return _finished(rollout), _chosen(rollout, observed, now)
 
 
-def _is_open_member(member: RolloutMember) -> bool:
-    return member.state in (MemberState.PENDING, MemberState.REQUESTED)
+def _stopped(rollout: Rollout) -> Rollout:
+    """The rollout, which has stopped if a cluster has failed."""
+    failed = [member for member in rollout.members if member.state is MemberState.FAILED]
+    if not failed or rollout.state not in (RolloutState.RUNNING, RolloutState.PAUSED):
+        return rollout
+    text = f"Cluster '{failed[0].name}' has not come good: {failed[0].text}"
+    return dataclasses.replace(rollout, state=RolloutState.STOPPED, text=text)
+
+
+def _finished(rollout: Rollout) -> Rollout:
+    """The rollout, which is finished if nothing of it is open."""
+    is_open = any(member.is_open for member in rollout.members)
+    if is_open or rollout.state is not RolloutState.RUNNING:
+        return rollout
+    return dataclasses.replace(rollout, state=RolloutState.FINISHED)
 
 
 def _follow(
@@ -170,11 +92,11 @@ def _follow(
     now: datetime.datetime,
 ) -> RolloutMember:
     """A cluster's state by what Magnum shows of it."""
-    if not _is_open_member(member):
+    if not member.is_open:
         return member
     cluster = observed.get(member.uuid)
     if cluster is None or cluster.status.startswith("DELETE_"):
-        return _ended(member, MemberState.SKIPPED, now, "It is deleted.")
+        return _ended(member, MemberState.DELETED, now, "")
     if member.state is MemberState.PENDING:
         return _follow_pending(rollout, member, cluster, now)
     return _follow_requested(rollout, member, cluster, now)
@@ -183,10 +105,12 @@ def _follow(
 def _follow_pending(
     rollout: Rollout, member: RolloutMember, cluster: ObservedCluster, now: datetime.datetime
 ) -> RolloutMember:
-    if cluster.template == rollout.template and cluster.status.endswith("_COMPLETE"):
-        return _ended(member, MemberState.DONE, now, "It had the template already.")
-    if cluster.status.endswith("_FAILED") and not member.is_retry:
-        text = f"It is {cluster.status}: {cluster.reason or 'without a reason'}"
+    if cluster.template == rollout.template:
+        is_complete = cluster.status.endswith("_COMPLETE")
+        text = "It had the template already."
+        return _ended(member, MemberState.DONE, now, text) if is_complete else member
+    if cluster.template != member.template:
+        text = "Its cluster template was changed since the rollout was recorded."
         return _ended(member, MemberState.SKIPPED, now, text)
     return member
 
@@ -194,22 +118,26 @@ def _follow_pending(
 def _follow_requested(
     rollout: Rollout, member: RolloutMember, cluster: ObservedCluster, now: datetime.datetime
 ) -> RolloutMember:
-    assert member.since is not None
-    waited = now - member.since
+    waited = now - (member.since or now)
     if cluster.status.endswith("_FAILED"):
         text = f"{cluster.status}: {cluster.reason or 'without a reason'}"
         return _ended(member, MemberState.FAILED, now, text)
     has_template = cluster.template == rollout.template
     if cluster.status.endswith("_COMPLETE") and has_template and cluster.health == "HEALTHY":
         return _ended(member, MemberState.DONE, now, "")
+    if cluster.status.endswith("_COMPLETE") and not has_template:
+        if waited <= _NEXT_ATTEMPT:
+            return member
+        # Who recorded the request may have died before it was made.
+        text = f"Magnum shows no trace of {member.attempts} requests."
+        is_last = member.attempts >= _ATTEMPTS
+        return (
+            _ended(member, MemberState.FAILED, now, text)
+            if is_last
+            else dataclasses.replace(member, state=MemberState.PENDING, text=text)
+        )
     if waited.total_seconds() > rollout.timeout:
         text = f"{cluster.status} and {cluster.health or 'without health'} at the end of its time."
-        return _ended(member, MemberState.FAILED, now, text)
-    if cluster.status.endswith("_COMPLETE") and not has_template and waited > _TRACE_AFTER:
-        if member.attempts < _ATTEMPTS:
-            # Who stored the request may have died before it was made.
-            return dataclasses.replace(member, state=MemberState.PENDING)
-        text = f"Magnum shows no trace of {member.attempts} requests."
         return _ended(member, MemberState.FAILED, now, text)
     return member
 
@@ -220,12 +148,46 @@ def _ended(
     return dataclasses.replace(member, state=state, since=now, text=text)
 
 
+def _wave(rollout: Rollout) -> int:
+    """The wave whose turn it is, 0 if none is."""
+    return min((member.wave for member in rollout.members if member.is_open), default=0)
+
+
+def _without_failed(
+    rollout: Rollout, observed: Mapping[str, ObservedCluster], now: datetime.datetime
+) -> Rollout:
+    """The rollout without clusters that are failed when the rest of their wave is through.
+
+    Until then they have time to come good: a resize over a quota fails one for some minutes.
+    """
+    wave = _wave(rollout)
+    open_members = [member for member in rollout.members if member.is_open and member.wave == wave]
+    if any(
+        member.state is MemberState.REQUESTED
+        or member.is_retry
+        or not observed[member.uuid].status.endswith("_FAILED")
+        for member in open_members
+    ):
+        return rollout
+
+    def left_out(member: RolloutMember) -> RolloutMember:
+        cluster = observed[member.uuid]
+        text = f"It is {cluster.status}: {cluster.reason or 'without a reason'}"
+        return _ended(member, MemberState.SKIPPED, now, text)
+
+    members = (left_out(one) if one in open_members else one for one in rollout.members)
+    return dataclasses.replace(rollout, members=tuple(members))
+
+
 def _chosen(
     rollout: Rollout, observed: Mapping[str, ObservedCluster], now: datetime.datetime
 ) -> tuple[str, ...]:
-    """The clusters of the current wave that are requested now, within the budget."""
-    wave = min(member.wave for member in rollout.members if _is_open_member(member))
-    if now < soak_end(rollout, wave):
+    """The clusters of the current wave that can be requested now, within the budget.
+
+    Magnum accepts upgrades of clusters that are COMPLETE.
+    """
+    wave = _wave(rollout)
+    if not wave or now < soak_end(rollout, wave):
         return ()
     room = rollout.budget - rollout.counts()[MemberState.REQUESTED]
     waiting = (
@@ -233,7 +195,8 @@ def _chosen(
         for member in rollout.members
         if member.wave == wave
         and member.state is MemberState.PENDING
-        and not observed[member.uuid].status.endswith("_IN_PROGRESS")
+        and observed[member.uuid].status.endswith("_COMPLETE")
+        and now - (member.since or _LONG_AGO) >= _NEXT_ATTEMPT
     )
     return tuple(waiting)[: max(room, 0)]
 
@@ -246,27 +209,38 @@ def soak_end(rollout: Rollout, wave: int) -> datetime.datetime:
         if member.wave < wave and member.state is MemberState.DONE and member.attempts
     ]
     last = max(filter(None, ends), default=None)
-    if last is None:
-        return datetime.datetime.min.replace(tzinfo=datetime.timezone.utc)
-    return last + datetime.timedelta(seconds=rollout.soak)
+    return _LONG_AGO if last is None else last + datetime.timedelta(seconds=rollout.soak)
+
+
+def with_request(rollout: Rollout, uuid: str, now: datetime.datetime) -> Rollout:
+    """The rollout with the request of one cluster, which is made next."""
+    return _with_member(
+        rollout,
+        uuid,
+        lambda member: dataclasses.replace(
+            _ended(member, MemberState.REQUESTED, now, ""), attempts=member.attempts + 1
+        ),
+    )
 
 
 def with_refusal(rollout: Rollout, uuid: str, text: str, now: datetime.datetime) -> Rollout:
-    """The rollout after Magnum has refused the upgrade of a cluster: it stops.
+    """The rollout after Magnum has refused a request; it stops after the last attempt.
 
     :param text: Magnum's sentence.
     """
-    members = tuple(
-        _ended(member, MemberState.FAILED, now, text) if member.uuid == uuid else member
-        for member in rollout.members
-    )
-    name = next(member.name for member in rollout.members if member.uuid == uuid)
-    return dataclasses.replace(
-        rollout,
-        members=members,
-        state=RolloutState.STOPPED,
-        text=f"The upgrade of cluster '{name}' was refused: {text}",
-    )
+
+    def refused(member: RolloutMember) -> RolloutMember:
+        is_last = member.attempts >= _ATTEMPTS
+        return _ended(member, MemberState.FAILED if is_last else MemberState.PENDING, now, text)
+
+    return _stopped(_with_member(rollout, uuid, refused))
+
+
+def _with_member(
+    rollout: Rollout, uuid: str, change: Callable[[RolloutMember], RolloutMember]
+) -> Rollout:
+    members = (change(one) if one.uuid == uuid else one for one in rollout.members)
+    return dataclasses.replace(rollout, members=tuple(members))
 
 
 def resume_rollout(rollout: Rollout, *, retry: bool) -> Rollout:

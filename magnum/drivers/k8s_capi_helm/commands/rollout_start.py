@@ -24,7 +24,8 @@ from magnum.drivers.k8s_capi_helm.commands.lister import (
 )
 from magnum.drivers.k8s_capi_helm.commands.maintenance_window import parse_window
 from magnum.drivers.k8s_capi_helm.commands.rollout_duration import machine_rollouts
-from magnum.drivers.k8s_capi_helm.commands.rollout_plan import Rollout, RolloutMember, wave_numbers
+from magnum.drivers.k8s_capi_helm.commands.rollout_plan import wave_numbers
+from magnum.drivers.k8s_capi_helm.commands.rollout_record import Rollout, RolloutMember
 from magnum.drivers.k8s_capi_helm.commands.rollout_store import RolloutStore
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile import ownership, planned_upgrade
@@ -40,8 +41,8 @@ class RolloutStart(OperatorLister):
 
     With --dry-run nothing is recorded: each cluster is rendered as after its upgrade, with the
     machines that are replaced and the minutes that it takes. Exit status 0: it is recorded, or
-    nothing is against it; 1: the driver would refuse the upgrade of a cluster, 3: it cannot be
-    started.
+    nothing is against it; 1: the driver would refuse the upgrade of a cluster, or a tenant could
+    not be told; 3: it is not recorded.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -67,20 +68,53 @@ class RolloutStart(OperatorLister):
         rollout = _rollout(arguments, template, clusters)
         waves = [member.wave for member in rollout.members]
         if not arguments.dry_run:
-            RolloutStore(run).create(rollout)
-            planned = planned_upgrade.PlannedUpgrade(
-                template.uuid, template.name or "", rollout.window
-            )
-            for cluster in clusters:
-                owner = ownership.owner(cluster, run.settings)
-                planned_upgrade.record_plan(run.clients, owner, planned)
-            return COLUMNS, map(_row, waves, clusters), ExitStatus.OK
+            store = RolloutStore(run)
+            _refuse_others(store, rollout)
+            store.create(rollout)
+            status = self._tell(run, rollout, clusters)
+            return COLUMNS, map(_row, waves, clusters), status
         rows = [
-            _predicted(run, wave, cluster, template)
+            _predicted(run, wave, cluster, template, arguments.max_batch_size)
             for wave, cluster in zip(waves, clusters, strict=True)
         ]
         is_refused = any(row[-1] for row in rows)
         return COLUMNS, rows, ExitStatus.WARNING if is_refused else ExitStatus.OK
+
+    def _tell(self, run: Reconciliation, rollout: Rollout, clusters: list[Any]) -> ExitStatus:
+        """Let the notices of the clusters say what is planned; a failure stops nothing else."""
+        upgrade = planned_upgrade.PlannedUpgrade(
+            rollout.template, rollout.template_name, rollout.window
+        )
+        status = ExitStatus.OK
+        for cluster in clusters:
+            try:
+                owner = ownership.owner(cluster, run.settings)
+                planned_upgrade.record_plan(run.clients, owner, upgrade)
+            except errors.DriverError as error:
+                status = ExitStatus.WARNING
+                self.program.LOG.error(
+                    "Cluster %s has no notice: %s", cluster.uuid, operator_text(error)
+                )
+        return status
+
+
+def _refuse_others(store: RolloutStore, rollout: Rollout) -> None:
+    """Refuse a rollout with a cluster that another one is to upgrade.
+
+    :raises errors.InvalidRequest: naming the other one.
+    """
+    uuids = {member.uuid for member in rollout.members}
+    for stored in store.list_all()[0]:
+        other = stored.rollout
+        if other.name == rollout.name:
+            continue
+        for member in other.members:
+            if member.is_open and member.uuid in uuids:
+                raise errors.InvalidRequest(
+                    "Another rollout is to upgrade one of the clusters. Rollout "
+                    f"'{other.name}' has cluster '{member.name}': wait until it is finished, or "
+                    "delete it."
+                )
 
 
 def _add_conditions(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +192,7 @@ def _rollout(arguments: argparse.Namespace, template: Any, clusters: list[Any]) 
             f"'{arguments.waves}': {error}."
         ) from None
     members = tuple(
-        RolloutMember(cluster.uuid, cluster.name or "", wave)
+        RolloutMember(cluster.uuid, cluster.name or "", wave, cluster.cluster_template_id)
         for cluster, wave in zip(clusters, waves, strict=True)
     )
     return Rollout(
@@ -208,11 +242,13 @@ def _row(wave: int, cluster: Any) -> tuple[Any, ...]:
     return (*known, cluster.cluster_template.name, "", "", "")
 
 
-def _predicted(run: Reconciliation, wave: int, cluster: Any, template: Any) -> tuple[Any, ...]:
+def _predicted(
+    run: Reconciliation, wave: int, cluster: Any, template: Any, max_batch_size: int
+) -> tuple[Any, ...]:
     """The row of a cluster with what its upgrade replaces, or why it is refused."""
     row = _row(wave, cluster)
     try:
-        desired = desired_release(run, cluster, template)
+        desired = desired_release(run, cluster, template, max_batch_size)
         live, kube = desired.live, run.clients.kube
         changes = release_changes(run, live, desired.manifests(run))
         selector = {names.LABEL_CLUSTER_NAME: live.name}

@@ -12,7 +12,7 @@ import datetime
 import json
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands.rollout_plan import (
+from magnum.drivers.k8s_capi_helm.commands.rollout_record import (
     MemberState,
     Rollout,
     RolloutMember,
@@ -69,21 +69,36 @@ class RolloutStore:
         :raises errors.InvalidRequest: there is none.
         :raises errors.DriverError: the management cluster cannot be read.
         """
-        obj = self._kube.get(names.CONFIG_MAP, self._namespace, name)
+        obj = None
+        if self._has_namespace():
+            obj = self._kube.get(names.CONFIG_MAP, self._namespace, name)
         if obj is None:
-            listed = ", ".join(stored.rollout.name for stored in self.list_all()) or "none"
+            stored, unreadable = self.list_all()
+            listed = ", ".join([*(one.rollout.name for one in stored), *unreadable]) or "none"
             raise errors.InvalidRequest(
                 f"There is no such rollout. It was called '{name}'; there are: {listed}."
             )
         return _stored(obj)
 
-    def list_all(self) -> list[StoredRollout]:
-        """All rollouts, by name.
+    def list_all(self) -> tuple[list[StoredRollout], dict[str, errors.DriverError]]:
+        """All rollouts by name, and those whose record cannot be read, with the reason.
 
         :raises errors.DriverError: the management cluster cannot be read.
         """
+        if not self._has_namespace():
+            return [], {}
+        readable, unreadable = [], dict[str, errors.DriverError]()
         objects = self._kube.list(names.CONFIG_MAP, self._namespace, _LABELS)
-        return [_stored(obj) for obj in sorted(objects, key=conditions.name)]
+        for obj in sorted(objects, key=conditions.name):
+            try:
+                readable.append(_stored(obj))
+            except errors.InvalidRequest as error:
+                unreadable[conditions.name(obj)] = error
+        return readable, unreadable
+
+    def _has_namespace(self) -> bool:
+        """Whether there was ever a rollout: before, the driver has no rights there."""
+        return self._kube.get(names.NAMESPACE, None, self._namespace) is not None
 
     def replace(self, previous: StoredRollout, rollout: Rollout) -> StoredRollout:
         """Replace a rollout.

@@ -11,8 +11,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors, labels
-from magnum.drivers.k8s_capi_helm.model import provider_policy
-from magnum.drivers.k8s_capi_helm.model.provider_policy import LabelRule, PolicyRule
+from magnum.drivers.k8s_capi_helm.values import provider_policy
+from magnum.drivers.k8s_capi_helm.values.provider_policy import LabelRule, PolicyRule
 
 _LARGEST = 1 << 20
 _SENTENCE = (

@@ -111,6 +111,11 @@ def _create_server_group(
         facts = preflight.for_nodegroup(
             run, request, request_of_nodegroup, live.values if live else {}
         )
+        image = facts.images.get(request_of_nodegroup.image or "") if facts else None
+        if image is not None:
+            policy_check.check_nodegroup_policy(
+                run.settings, request, request_of_nodegroup.name, image.kubernetes_version
+            )
         if facts and live:
             nodegroups.new_entries(live, request, requests, facts.resolved_names, run.settings)
         resolved = facts.resolved_names if facts else NOTHING

@@ -32,6 +32,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     ownership,
+    policy_check,
     reconciler,
     render,
     revisions,
@@ -142,6 +143,9 @@ def _check(
     """
     current = ReleaseSnapshot(record, live)
     result = upgrade_plan.upgrade_result(run, current, request, target, operation)
+    policy_check.check_upgrade_policy(
+        run.settings, request, target.request, result.version, live.values
+    )
     if result.chart is not None:
         _check_values(run.clients, target.request, result.chart, result.values, run.settings)
     return result.operation

@@ -8,9 +8,9 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm.conf import policy_file
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, provider_policy
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json
 from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import upgrade
+from magnum.drivers.k8s_capi_helm.values import provider_policy, upgrade
 
 
 def check_cluster_policy(settings: Settings, request: ClusterRequest, version: str = "") -> None:
@@ -40,17 +40,20 @@ def check_upgrade_policy(
     provider_policy.check_request(rules, target, request, version.removeprefix("v"), previous)
 
 
-def check_nodegroup_policy(settings: Settings, request: ClusterRequest, name: str) -> None:
+def check_nodegroup_policy(
+    settings: Settings, request: ClusterRequest, name: str, version: str = ""
+) -> None:
     """Refuse a new nodegroup that a rule does not allow.
 
     :param request: of the cluster, with the nodegroup.
+    :param version: of Kubernetes, of an image of its own; "" while it is not known.
     :raises errors.InvalidRequest: naming the rule.
     :raises errors.InvalidConfiguration: the policy cannot be read.
     """
     others = tuple(group for group in request.node_groups if group.name != name)
     previous = dataclasses.replace(request, node_groups=others)
     rules = policy_file.read_policy(settings.capi_helm.policy_file)
-    provider_policy.check_request(rules, request, previous)
+    provider_policy.check_request(rules, request, previous, version)
 
 
 def check_size_policy(

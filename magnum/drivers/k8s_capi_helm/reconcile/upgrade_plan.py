@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Operation,
     UpgradeTarget,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import policy_check, render, requirements
+from magnum.drivers.k8s_capi_helm.reconcile import render, requirements
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade as reconcile_upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.values import (
@@ -55,11 +55,13 @@ class UpgradeResult:
     :ivar operation: with what the names of the template stand for.
     :ivar chart: that it leads to; None if it keeps the live one.
     :ivar values: with which it ends, once its nodegroups have followed the control plane.
+    :ivar version: of Kubernetes that it leads to.
     """
 
     operation: Operation
     chart: Chart | None
     values: Json
+    version: str
 
 
 def plan_upgrade(
@@ -110,8 +112,6 @@ def upgrade_result(
     assert live is not None
     plan = plan_upgrade(run, request, target, operation)
     operation = dataclasses.replace(operation, resolved_names=plan.facts.resolved_names)
-    version = target.request.labels.kube_tag or plan.facts.kubernetes_version
-    policy_check.check_upgrade_policy(run.settings, request, target.request, version, live.values)
     first, remaining = begin_upgrade(
         live.values, plan, run.settings, record.deferred if record else ()
     )
@@ -126,7 +126,8 @@ def upgrade_result(
     chart_family.check_family(values, family, live.values)
     validate_nodegroup.validate_new_labels(request.node_groups, target.request.node_groups, family)
     validate_labels.check_chart(target.request.labels, family, request.labels)
-    return UpgradeResult(operation, chart, values)
+    version = target.request.labels.kube_tag or plan.facts.kubernetes_version
+    return UpgradeResult(operation, chart, values, version)
 
 
 def _begin_nodegroups(

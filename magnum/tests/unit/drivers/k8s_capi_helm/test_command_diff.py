@@ -25,7 +25,7 @@ class DiffCase(RenderedCase):
 
     def template_of(self, image: str, name: str, number: int = 2, **changes: Any) -> Any:
         uuid = f"{number}1111111-2222-4333-8444-555555555555"
-        return self._template(uuid=uuid, name=name, image_id=image, **changes)
+        return self._template(uuid=uuid, name=name, image_id=image, public=True, **changes)
 
     def diff(self, *argv: str, status: int = OK) -> list[dict[str, Any]]:
         printed = self.command("diff", "-f", "json", "demo", *argv)
@@ -195,6 +195,12 @@ class TestUpgrade(DiffCase):
 
     def test_a_template_that_does_not_exist(self) -> None:
         self.refused("There is no such cluster template", "demo", "--template", "none")
+
+    def test_the_name_of_a_template_that_is_not_public_may_be_anybodys(self) -> None:
+        self.next.public = False
+        self.next.save()
+        self.refused(f"Give the UUID of 'next': {self.next.uuid}", "demo", "--template", "next")
+        self.diff("--template", self.next.uuid)
 
     def test_a_label_without_a_value(self) -> None:
         self.refused("--label takes NAME=VALUE", "demo", "--label", "boot_volume_size")

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import dataclasses
 from typing import Any
 
+from oslo_db import exception as db_exception
+
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.rollout_store import RolloutStore
@@ -65,7 +67,10 @@ class RolloutCase(RenderedCase):
         super().setUp()
         self.cloud.images["ubuntu-kube-1.35"] = ("image-2", NEXT)
         self.next = self._template(
-            uuid="21111111-2222-4333-8444-555555555555", name="next", image_id="ubuntu-kube-1.35"
+            uuid="21111111-2222-4333-8444-555555555555",
+            name="next",
+            image_id="ubuntu-kube-1.35",
+            public=True,
         )
         self.magnum = CaseConductor(self)
         self.conductor = self.magnum
@@ -204,6 +209,9 @@ class TestRun(RolloutCase):
     def test_a_refusal_stops_it_with_the_drivers_sentence(self) -> None:
         self.start()
         self.cloud.images["ubuntu-kube-1.35"] = ("image-2", "1.40.0")
+        self.stand_still(self.wall_clock())
+        self.assertEqual("running", self.once()["State"], "a service may have been away")
+        self.after(3)
         row = self.once(CRITICAL)
         self.assertEqual("stopped", row["State"])
         self.assertIn("1.40.0", row["Reason"])
@@ -344,3 +352,78 @@ class TestAct(RolloutCase):
                 self.kube.put(names.CONFIG_MAP, obj)
                 words = "later version" if "format" in text else "cannot be read"
                 self.refused(words, "run", "patch")
+
+
+class TestRobust(RolloutCase):
+    """What an operator meets who was not there when something went wrong."""
+
+    def test_before_the_first_rollout_there_is_none(self) -> None:
+        self.kube.unserved.add(names.CONFIG_MAP)  # as without rights in the namespace
+        self.assertEqual([], self.rows("status"))
+        self.refused("there are: none", "run", "patch")
+
+    def test_a_notice_that_cannot_be_written_is_a_warning_and_stops_nothing(self) -> None:
+        def refuse(verb: str, kind: Any, name: str) -> None:
+            if verb == "patch" and kind == names.CLUSTER:
+                raise errors.NotAllowed("The management cluster refused.", "forbidden")
+
+        self.kube.before = refuse
+        printed = self.command("rollout", "start", "patch", "--template", "next")
+        self.assertEqual(WARNING, printed.status)
+        self.assertIn("has no notice", printed.error)
+        self.once()
+        self.converge()
+        printed = self.command("rollout", "run", "patch")
+        self.assertEqual(OK, printed.status)
+        self.assertIn("keeps its notice", printed.error)
+
+    def test_a_cluster_is_in_one_rollout_at_a_time(self) -> None:
+        self.start()
+        self.refused("Rollout 'patch' has cluster 'demo'", "start", "more", "--template", "next")
+        self.rows("pause", "patch", status=WARNING)
+        self.rows("delete", "patch", status=WARNING)
+        self.rows("start", "more", "--template", "next")
+
+    def test_one_that_cannot_be_read_hides_no_other(self) -> None:
+        self.start()
+        obj = self.kube.get(names.CONFIG_MAP, "magnum-rollouts", "patch")
+        assert obj is not None
+        broken = {**obj, "metadata": {**obj["metadata"], "name": "broken"}, "data": {}}
+        self.kube.put(names.CONFIG_MAP, broken)
+        first, second = self.rows("status", status=CRITICAL)
+        self.assertEqual(("patch", "running"), (first["Name"], first["State"]))
+        self.assertEqual(("broken", "unreadable"), (second["Name"], second["State"]))
+
+    def test_a_cluster_that_was_left_out_is_no_success(self) -> None:
+        self.start()
+        cluster = self.cluster()
+        cluster.status = "UPDATE_FAILED"
+        cluster.save()
+        row = self.once(WARNING)
+        self.assertEqual(("finished", 1), (row["State"], row["Skipped"]))
+
+    def test_services_that_are_away_are_waited_for(self) -> None:
+        self.start()
+        self.once()
+        faults: list[Exception] = [
+            errors.ManagementUnreachable("The management cluster does not answer."),
+            db_exception.DBConnectionError(),
+        ]
+
+        def pause(seconds: float) -> None:
+            if faults:
+                self.problem = faults.pop()
+                return
+            self.problem = None
+            self.converge()
+
+        self.ports = dataclasses.replace(self.ports, pause=pause)
+        printed = self.command("rollout", "run", "patch")
+        self.assertEqual(OK, printed.status, printed.error)
+        self.assertIn("ManagementUnreachable: The management cluster", printed.error)
+        self.assertIn("DBConnectionError", printed.error)
+
+    def test_progress_is_said(self) -> None:
+        self.start()
+        printed = self.command("rollout", "run", "patch", "--once")
+        self.assertRegex(printed.error, r"\d\d:\d\d:\d\d cluster demo is requested\n")

@@ -83,6 +83,7 @@ class TestTranslate(CommandCase):
         self._template(
             uuid="31111111-2222-4333-8444-555555555555",
             name="heat",
+            public=True,
             network_driver="flannel",
             docker_storage_driver="devicemapper",
             server_type="vm",

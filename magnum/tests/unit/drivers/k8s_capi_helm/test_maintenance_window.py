@@ -82,6 +82,7 @@ class TestRefused(unittest.TestCase):
             "Sun 22:00",
             "Son 22:00-04:00",
             "22:00-04:00 Europe/Nowhere",
+            "22:00-04:00 Europe",
             "22:00-04:00 ../../etc/passwd",
         ):
             with self.subTest(text), self.assertRaises(errors.InvalidRequest) as caught:

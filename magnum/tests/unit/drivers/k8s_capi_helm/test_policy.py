@@ -12,7 +12,8 @@ import testtools
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf import policy_file
 from magnum.drivers.k8s_capi_helm.handlers import status_task
-from magnum.drivers.k8s_capi_helm.model import names, provider_policy
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.values import provider_policy
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import CommandCase, CRITICAL, OK
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, NAMESPACE
 from magnum.tests.unit.drivers.k8s_capi_helm.rendered_case import RenderedCase
@@ -111,6 +112,7 @@ class PolicyCase(RenderedCase):
         return self._template(
             uuid="21111111-2222-4333-8444-555555555555",
             name="next",
+            public=True,
             image_id="ubuntu-kube-1.35",
             labels={**(template.labels or {}), **labels},
         )
@@ -178,27 +180,73 @@ class TestNodegroups(PolicyCase):
         self.add_group("most")
         self.failed("most", "comes to 3 nodegroups, and 2 are allowed")
 
-    def test_the_autoscalers_bound_counts(self) -> None:
-        self.add_group("more", 1, max_node_count=9)
-        self.failed("more", "comes to 10 nodes, and 4 are allowed")
+    def test_a_label_that_is_refused(self) -> None:
+        self.rules("rules: [{name: r, labels: {boot_volume_type: {refused: true}}}]")
+        self.add_group("more", labels={"boot_volume_size": "20", "boot_volume_type": "nvme"})
+        self.failed("more", "'boot_volume_type' of nodegroup 'more' may not be set")
 
-    def test_a_new_bound(self) -> None:
-        self.add_group("more")
-        self.capi_converges()
-        self.status_task(2)
-        self.change_group("more", max_node_count=9)
-        row = self.group("more")
-        self.assertEqual("UPDATE_FAILED", row.status)
-        self.assertIn("Rule 'sizes'", row.status_reason)
+    def test_an_image_of_its_own(self) -> None:
+        self.rules('rules: [{name: r, kubernetes: ">=1.34"}]')
+        self.cloud.images["older"] = ("image-3", "1.33.1")
+        self.add_group("more", image_id="older")
+        self.failed("more", "Kubernetes 1.33.1 is requested, and >=1.34 is allowed")
+
+    def test_a_bound_without_an_autoscaler_is_no_size(self) -> None:
+        self.add_group("more", 1, max_node_count=9)
+        self.assertEqual("CREATE_IN_PROGRESS", self.group("more").status)
 
     def test_its_own_labels(self) -> None:
         self.add_group("more", labels={"boot_volume_size": "60"})
         self.failed("more", "'boot_volume_size' of nodegroup 'more' is 60, and at most 50")
 
 
+class TestAutoscaled(PolicyCase):
+    """Nodegroups whose size the autoscaler sets."""
+
+    def made(self, **more: Any) -> Any:
+        return super().made(labels={"auto_scaling_enabled": "true"})
+
+    def test_the_autoscalers_bound_counts(self) -> None:
+        self.add_group("more", 1, max_node_count=9)
+        row = self.group("more")
+        self.assertEqual("CREATE_FAILED", row.status)
+        self.assertIn("comes to 10 nodes, and 4 are allowed", row.status_reason)
+
+    def test_a_new_bound(self) -> None:
+        self.change_group(max_node_count=9)
+        row = self.group("default-worker")
+        self.assertEqual("UPDATE_FAILED", row.status)
+        self.assertIn("comes to 9 nodes, and 4 are allowed", row.status_reason)
+
+    def test_the_bound_of_the_labels_counts(self) -> None:
+        template = self.template_of(auto_scaling_enabled="true", max_node_count="9")
+        self.assertIn("comes to 9 nodes, and 4 are allowed", self.upgrade(template))
+
+
 class TestUpgrade(PolicyCase):
     def test_to_an_allowed_version(self) -> None:
         self.assertEqual("", self.upgrade(self.template_of()))
+
+    def test_an_older_cluster_goes_up_step_by_step(self) -> None:
+        self.rules('rules: [{name: r, kubernetes: ">=1.36,<1.38"}]')
+        self.assertEqual("", self.upgrade(self.template_of()))
+
+    def test_a_label_that_is_refused_cannot_get_another_value(self) -> None:
+        self.rules("rules: []")
+        template = self.template_of(boot_volume_size="30")
+        self.assertEqual("", self.upgrade(template))
+        for _ in range(3):
+            self.capi_converges()
+            self.status_task(2)
+        self.rules("rules: [{name: r, labels: {boot_volume_size: {refused: true}}}]")
+        labels = {**template.labels, "boot_volume_size": "40"}
+        other = self._template(
+            uuid="31111111-2222-4333-8444-555555555555",
+            name="other",
+            image_id="ubuntu-kube-1.35",
+            labels=labels,
+        )
+        self.assertIn("may not be set", self.upgrade(other))
 
     def test_what_is_no_version_is_none_that_is_allowed(self) -> None:
         [rule] = [rule for rule in policy_file.read_policy(str(self.path)) if rule.kubernetes]
@@ -225,7 +273,7 @@ class TestUpgrade(PolicyCase):
         for labels, words in (
             ({"boot_volume_size": "60"}, "'boot_volume_size' is 60, and at most 50 is allowed"),
             ({"boot_volume_size": "10"}, "'boot_volume_size' is 10, and at least 20 is allowed"),
-            ({"boot_volume_type": "hdd"}, "'boot_volume_type' is 'hdd', and one of ssd"),
+            ({"boot_volume_type": "fast"}, "'boot_volume_type' is 'fast', and one of ssd"),
             ({"audit_log_enabled": "false"}, "'audit_log_enabled' may not be set"),
         ):
             with self.subTest(labels):

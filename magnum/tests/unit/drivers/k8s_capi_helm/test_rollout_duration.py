@@ -38,7 +38,7 @@ def deployment(count: int, **spec: Any) -> Any:
 
 def change(manifest: Any, path: str = "spec.template.spec.version") -> ObjectChange:
     title = f"{manifest['kind']} {manifest['metadata']['name']}"
-    return ObjectChange(title, ChangeKind.CHANGED, manifest, path, "v2", "v1")
+    return ObjectChange(title, ChangeKind.CHANGED, manifest, None, path, "v2", "v1")
 
 
 def rolling(surge: Any = None, unavailable: Any = None) -> Any:
@@ -93,6 +93,16 @@ class TestRollouts(unittest.TestCase):
 
     def test_what_replaces_nothing(self) -> None:
         self.assertEqual([], self.rollouts(change(deployment(2), "spec.replicas")))
+
+    def test_where_the_autoscaler_sets_the_number_the_machines_count(self) -> None:
+        own = {"cluster.x-k8s.io/deployment-name": "w"}
+        machines = [machine(4) for _ in range(3)]
+        for one in machines[:2]:
+            one["metadata"]["labels"] = own
+        manifest = deployment(1)
+        del manifest["spec"]["replicas"]
+        [rollout] = machine_rollouts([change(manifest)], machines)
+        self.assertEqual((2, 8), (rollout.machines, rollout.minutes))
 
     def test_none_of_no_machine(self) -> None:
         [rollout] = self.rollouts(change(deployment(0)))

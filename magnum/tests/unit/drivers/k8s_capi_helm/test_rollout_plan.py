@@ -11,15 +11,18 @@ import unittest
 from hypothesis import given, settings, strategies
 
 from magnum.drivers.k8s_capi_helm.commands.rollout_plan import (
-    MemberState,
-    ObservedCluster,
     plan_next,
     resume_rollout,
+    wave_numbers,
+    with_refusal,
+    with_request,
+)
+from magnum.drivers.k8s_capi_helm.commands.rollout_record import (
+    MemberState,
+    ObservedCluster,
     Rollout,
     RolloutMember,
     RolloutState,
-    wave_numbers,
-    with_refusal,
 )
 from magnum.drivers.k8s_capi_helm.commands.rollout_store import decode_rollout, encode_rollout
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
@@ -36,6 +39,7 @@ DONE, FAILED, PENDING, REQUESTED, SKIPPED = (
 WELL = ObservedCluster("CREATE_COMPLETE", "HEALTHY", OLD)
 UPGRADED = ObservedCluster("UPDATE_COMPLETE", "HEALTHY", NEW)
 BUSY = ObservedCluster("UPDATE_IN_PROGRESS", "HEALTHY", OLD)
+FAILED_BEFORE = ObservedCluster("UPDATE_FAILED", "HEALTHY", OLD, "quota: no more instances")
 BROKEN = ObservedCluster("UPDATE_FAILED", "UNHEALTHY", NEW, "quota: no more instances")
 
 
@@ -45,7 +49,7 @@ def later(minutes: float) -> datetime.datetime:
 
 def rollout(waves: str = "1123", **fields: Any) -> Rollout:
     members = tuple(
-        RolloutMember(f"u{index}", f"c{index}", int(wave)) for index, wave in enumerate(waves)
+        RolloutMember(f"u{index}", f"c{index}", int(wave), OLD) for index, wave in enumerate(waves)
     )
     return Rollout("r", NEW, "kube-new", members, **fields)
 
@@ -61,9 +65,11 @@ class Fleet:
         self.clusters = {member.uuid: WELL for member in given_rollout.members}
 
     def step(self, minutes: float = 0, *, is_open: bool = True) -> tuple[str, ...]:
-        self.rollout, chosen = plan_next(
-            self.rollout, self.clusters, later(minutes), is_open=is_open
-        )
+        """One look; what is next is requested."""
+        now = later(minutes)
+        self.rollout, chosen = plan_next(self.rollout, self.clusters, now, is_open=is_open)
+        for uuid in chosen:
+            self.rollout = with_request(self.rollout, uuid, now)
         return chosen
 
     def states(self) -> list[MemberState]:
@@ -146,13 +152,23 @@ class TestPlan(unittest.TestCase):
         fleet.clusters["u0"] = BUSY
         self.assertEqual(("u1",), fleet.step())
 
-    def test_one_that_has_failed_before_is_left_out(self) -> None:
-        fleet = Fleet(rollout("11", budget=2))
-        fleet.clusters["u0"] = BROKEN
+    def test_one_that_has_failed_before_is_left_out_when_its_wave_is_through(self) -> None:
+        fleet = Fleet(rollout("112", budget=2))
+        fleet.clusters["u0"] = FAILED_BEFORE
         self.assertEqual(("u1",), fleet.step())
-        self.assertEqual([SKIPPED, REQUESTED], fleet.states())
+        self.assertEqual([PENDING, REQUESTED, PENDING], fleet.states())
+        fleet.clusters["u1"] = UPGRADED
+        self.assertEqual((), fleet.step(1, is_open=False))
+        self.assertEqual(("u2",), fleet.step(2))
+        self.assertEqual([SKIPPED, DONE, REQUESTED], fleet.states())
         self.assertIn("no more instances", fleet.rollout.members[0].text)
-        self.assertIs(RolloutState.RUNNING, fleet.rollout.state)
+
+    def test_one_that_has_failed_before_and_comes_good_is_upgraded(self) -> None:
+        fleet = Fleet(rollout("11", budget=2))
+        fleet.clusters["u0"] = FAILED_BEFORE
+        self.assertEqual(("u1",), fleet.step())
+        fleet.clusters["u0"] = WELL
+        self.assertEqual(("u0",), fleet.step(1))
 
     def test_one_that_is_deleted_is_left_out(self) -> None:
         fleet = Fleet(rollout("11", budget=2))
@@ -160,8 +176,14 @@ class TestPlan(unittest.TestCase):
         del fleet.clusters["u0"]
         fleet.clusters["u1"] = dataclasses.replace(WELL, status="DELETE_IN_PROGRESS")
         fleet.step()
-        self.assertEqual([SKIPPED, SKIPPED], fleet.states())
+        self.assertEqual([MemberState.DELETED] * 2, fleet.states())
         self.assertIs(RolloutState.FINISHED, fleet.rollout.state)
+
+    def test_one_whose_template_was_changed_meanwhile_is_left_out(self) -> None:
+        fleet = Fleet(rollout("11", budget=2))
+        fleet.clusters["u0"] = dataclasses.replace(WELL, template="the tenant's")
+        self.assertEqual(("u1",), fleet.step())
+        self.assertEqual([SKIPPED, REQUESTED], fleet.states())
 
 
 class TestStop(unittest.TestCase):
@@ -191,13 +213,18 @@ class TestStop(unittest.TestCase):
             fleet.step(11)
             self.stopped(fleet, "at the end of its time")
 
-    def test_a_refusal(self) -> None:
+    def test_a_refusal_is_tried_once_more(self) -> None:
         fleet = Fleet(rollout("11"))
         fleet.step()
-        fleet.rollout = with_refusal(fleet.rollout, "u0", "The image skips a release.", NOW)
+        fleet.rollout = with_refusal(fleet.rollout, "u0", "Glance is away.", later(0))
+        self.assertIs(RolloutState.RUNNING, fleet.rollout.state)
+        self.assertEqual(("u1",), fleet.step(1), "the others go on")
+        fleet.clusters["u1"] = UPGRADED
+        self.assertEqual(("u0",), fleet.step(2))
+        fleet.rollout = with_refusal(fleet.rollout, "u0", "The image skips a release.", later(2))
+        self.assertIs(RolloutState.STOPPED, fleet.rollout.state)
+        self.assertEqual((), fleet.step(3))
         self.stopped(fleet, "The image skips a release.")
-        self.assertEqual((), fleet.step())
-        self.assertEqual([FAILED, PENDING], fleet.states())
 
     def test_paused_it_still_stops_at_a_failure(self) -> None:
         fleet = Fleet(dataclasses.replace(rollout("11")))
@@ -223,9 +250,10 @@ class TestStop(unittest.TestCase):
         fleet.clusters["u0"] = BROKEN
         fleet.step()
         fleet.rollout = resume_rollout(fleet.rollout, retry=True)
-        self.assertEqual(("u0",), fleet.step())
-        fleet.clusters["u0"] = UPGRADED
-        self.assertEqual(("u1",), fleet.step())
+        self.assertEqual(("u1",), fleet.step(), "Magnum upgrades none that is FAILED")
+        self.assertEqual([PENDING, REQUESTED], fleet.states())
+        fleet.clusters |= {"u0": WELL, "u1": UPGRADED}
+        self.assertEqual(("u0",), fleet.step(1))
 
 
 class TestDeath(unittest.TestCase):
@@ -269,7 +297,10 @@ class TestProperties(unittest.TestCase):
         for minute, look in enumerate(at_least_one(looks)):
             observed = {f"u{index}": seen for index, seen in enumerate(look) if seen is not None}
             before = current
-            current, chosen = plan_next(current, observed, later(minute), is_open=True)
+            now = later(5 * minute)
+            current, chosen = plan_next(current, observed, now, is_open=True)
+            for uuid in chosen:
+                current = with_request(current, uuid, now)
             self.assertEqual(current, decode_rollout(encode_rollout(current)))
             if chosen:
                 states = [member.state for member in current.members]

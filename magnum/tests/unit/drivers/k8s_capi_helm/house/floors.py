@@ -96,6 +96,10 @@ ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
         frozenset({"helm", "reconcile"}),
         "an operator's overlays are laid over the values, and revisions of a release compared",
     ),
+    "values.provider_policy": (
+        frozenset({"conf", "reconcile"}),
+        "the operator's rules are read from a file, and requests are compared with them",
+    ),
     "values.reserved_keys": (frozenset({"reconcile"}), "keys that no overlay may set"),
 }
 #: Rooms that know Magnum, and the one that knows oslo.config.

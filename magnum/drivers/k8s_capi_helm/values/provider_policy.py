@@ -15,7 +15,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from magnum.drivers.k8s_capi_helm import errors, labels
-from magnum.drivers.k8s_capi_helm.model.request import ClusterRequest, NodeGroupRequest
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest
+from magnum.drivers.k8s_capi_helm.values import nodegroups
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,19 +63,20 @@ class PolicyRule:
         return project_id not in self.excluded_projects
 
 
-def _nodegroup_size(nodegroup: NodeGroupRequest) -> int:
-    """The machines that a nodegroup may come to have."""
-    return max(nodegroup.count, nodegroup.maximum or 0)
+def _sizes(request: ClusterRequest) -> list[int]:
+    """The machines that each nodegroup may come to have: its number, or the autoscaler's bound."""
+    counts = [
+        nodegroups.nodegroup_counts(nodegroup, request.labels) for nodegroup in request.node_groups
+    ]
+    return [int(count.get("machineCountMax") or count["machineCount"]) for count in counts]
 
 
 #: The limits of a rule: what each counts of a request.
 LIMITS: Mapping[str, Callable[[ClusterRequest], int]] = {
     "max_control_plane_nodes": lambda request: request.control_plane.count,
     "max_nodegroups": lambda request: len(request.node_groups),
-    "max_nodes": lambda request: sum(map(_nodegroup_size, request.node_groups)),
-    "max_nodes_per_nodegroup": lambda request: max(
-        map(_nodegroup_size, request.node_groups), default=0
-    ),
+    "max_nodes": lambda request: sum(_sizes(request)),
+    "max_nodes_per_nodegroup": lambda request: max(_sizes(request), default=0),
 }
 
 
@@ -119,12 +121,21 @@ def _of_sizes(
 def _of_version(rule: PolicyRule, version: str, previous_version: str) -> Iterator[str]:
     if rule.kubernetes is None or not version or version == previous_version:
         return
-    try:
-        is_allowed = rule.kubernetes.contains(Version(version.removeprefix("v")))
-    except ValueError:  # it is no version
-        is_allowed = False
-    if not is_allowed:
+    if not _is_allowed(rule.kubernetes, version, previous_version):
         yield f"Kubernetes {version} is requested, and {rule.kubernetes} is allowed"
+
+
+def _is_allowed(specifiers: SpecifierSet, version: str, previous_version: str) -> bool:
+    """Whether a version may be requested, or is a step of an older cluster on its way there."""
+    try:
+        new = Version(version.removeprefix("v"))
+        old = Version(previous_version.removeprefix("v")) if previous_version else new
+    except ValueError:  # it is no version
+        return False
+    if specifiers.contains(new):
+        return True
+    upper = ",".join(str(one) for one in specifiers if one.operator not in (">", ">="))
+    return old < new and not specifiers.contains(old) and SpecifierSet(upper).contains(new)
 
 
 def _of_public_api(
@@ -145,10 +156,10 @@ def _of_labels(
     before = {nodegroup.name: nodegroup.labels for nodegroup in nodegroups}
     for name, label_rule in rule.labels.items():
         old = previous.labels if previous else None
-        is_given = name in request.given_labels
-        was_given = previous is not None and name in previous.given_labels
-        if label_rule.is_refused and is_given and not was_given:
-            yield f"label '{name}' may not be set"
+        if label_rule.is_refused and name in request.given_labels:
+            was_given = previous is not None and name in previous.given_labels
+            if not was_given or getattr(request.labels, name) != getattr(old, name):
+                yield f"label '{name}' may not be set"
         yield from _of_label(name, label_rule, request.labels, old, "")
         for nodegroup in request.node_groups:
             if nodegroup.labels is not None:
@@ -164,6 +175,8 @@ def _of_label(
     value: Any = getattr(values, name)
     if old is not None and getattr(old, name) == value:
         return
+    if rule.is_refused and owner:
+        yield f"label '{name}'{owner} may not be set"
     text = labels.value_text(labels.BY_NAME[name], value)
     if rule.allowed_texts and text not in rule.allowed_texts:
         allowed = ", ".join(rule.allowed_texts)
