@@ -132,3 +132,7 @@ def _state(cluster: Cluster) -> tuple[str, str]:
 def _is_told(rows: Any) -> bool:
     notice = (rows.cluster.get("health_status_reason") or {}).get("notice", "")
     return "has planned an upgrade of this cluster" in notice
+
+
+class TestRollout(LifeCase, life=Rollout):
+    """create, planned, killed, stopped, resumed, delete."""
