@@ -9,7 +9,7 @@ from typing import Any
 from magnum.tests.functional.k8s_capi_helm.sandbox import operator_command
 from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import Cluster, LIMIT
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import VERSION
-from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, step
+from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 
 _OLD = "v1.33.8"
 _COUNT = 3
