@@ -65,6 +65,7 @@ class RolloutStart(OperatorLister):
                 "No cluster is to be upgraded. None fits the conditions and lacks template "
                 f"'{template.name}'."
             )
+        _refuse_private(template, clusters)
         rollout = _rollout(arguments, template, clusters)
         waves = [member.wave for member in rollout.members]
         if not arguments.dry_run:
@@ -96,6 +97,20 @@ class RolloutStart(OperatorLister):
                     "Cluster %s has no notice: %s", cluster.uuid, operator_text(error)
                 )
         return status
+
+
+def _refuse_private(template: Any, clusters: list[Any]) -> None:
+    """Refuse a template that the users of a cluster could not see, and so not their cluster.
+
+    :raises errors.InvalidRequest: naming the cluster.
+    """
+    for cluster in clusters:
+        if not template.public and cluster.project_id != template.project_id:
+            raise errors.InvalidRequest(
+                "The cluster template is not public, and a cluster is of another project. Publish "
+                f"template '{template.name}', or leave out cluster '{cluster.name}' of project "
+                f"'{cluster.project_id}'."
+            )
 
 
 def _refuse_others(store: RolloutStore, rollout: Rollout) -> None:

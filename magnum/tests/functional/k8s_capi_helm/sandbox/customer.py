@@ -19,7 +19,7 @@ VERSION = "v1.34.4"
 class Customer:
     """One tenant, one cluster at a time.
 
-    :ivar cluster: the cluster that was asked for last, *clusters* all of them.
+    :ivar cluster: the cluster that was asked for last.
     """
 
     cluster: Cluster
@@ -29,7 +29,6 @@ class Customer:
         self.magnum = MagnumApi(tenant.connection)
         self._name = name
         self._templates: list[str] = []
-        self.clusters: list[Cluster] = []
 
     @classmethod
     def new(cls, name: str) -> Customer:
@@ -75,7 +74,6 @@ class Customer:
         uuid = self.magnum.create(**{**usual, **fields})
         intent = Intent(version, masters, {DEFAULT_GROUP: workers})
         self.cluster = Cluster(self.tenant, self.magnum, uuid, intent)
-        self.clusters.append(self.cluster)
         self.cluster.appear()
         return self.cluster
 

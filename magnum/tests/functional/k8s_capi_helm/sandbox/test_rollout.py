@@ -6,10 +6,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from magnum.tests.functional.k8s_capi_helm.sandbox import operator_command
+from magnum.tests.functional.k8s_capi_helm.sandbox import operator_command, setting
 from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import Cluster, LIMIT
-from magnum.tests.functional.k8s_capi_helm.sandbox.customer import VERSION
+from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer, VERSION
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
+from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import MagnumApi
+from sandbox.cloud import seed
 
 _OLD = "v1.33.8"
 _COUNT = 3
@@ -19,27 +21,40 @@ _WAVES = ("--waves", "1,2", "--budget", "2", "--soak", "0")
 
 
 class Rollout(Life):
-    """Three clusters of one project.
+    """Three customers, each with a cluster in a project of its own.
 
-    :ivar clusters: in the order of the waves, which is that of their names.
+    :ivar customers: in the order of the waves, which is that of their clusters' names.
     """
 
     name = "rollout"
-    clusters: list[Cluster]
+    customers: list[Customer]
+    _operator: MagnumApi
+    _templates: list[str]
+
+    def new_customer(self) -> Customer:
+        self.customers = [Customer.new(f"{self.name}-{number}") for number in range(_COUNT)]
+        self._operator = MagnumApi(seed.connect(setting.state(), "admin"))
+        self._templates = []
+        return self.customers[0]
+
+    @property
+    def clusters(self) -> list[Cluster]:
+        """In the order of the waves."""
+        return [customer.cluster for customer in self.customers]
 
     @step
     def create(self) -> None:
-        for _ in range(_COUNT):
-            self.customer.create(version=_OLD)
-        self.clusters = sorted(self.customer.clusters, key=lambda cluster: cluster.name)
+        for customer in self.customers:
+            customer.create(version=_OLD)
+        self.customers.sort(key=lambda customer: customer.cluster.name)
         for cluster in self.clusters:
             cluster.complete("CREATE")
 
     @step
     def planned(self) -> None:
         """The dry run names machines and minutes; the tenants read what is planned."""
-        template = self.customer.template(VERSION)
-        begin = ("rollout", "start", "minor", "--template", template, *self._project(), *_WAVES)
+        template = self._public_template("minor")
+        begin = ("rollout", "start", "minor", "--template", template, *self._named(), *_WAVES)
         rows = operator_command.rows(*begin, "--dry-run")
         assert [row["Cluster"] for row in rows] == [one.name for one in self.clusters], rows
         assert [row["Wave"] for row in rows] == [1, 2, 2], rows
@@ -77,9 +92,9 @@ class Rollout(Life):
         first, others = self.clusters[0], self.clusters[1:]
         before = [_state(cluster) for cluster in others]
         self.fault(_NO_START, True, f"^{first.release}-")
-        template = self.customer.template(VERSION, labels={"etcd_volume_size": "3"})
+        template = self._public_template("label", labels={"audit_log_enabled": "true"})
         operator_command.rows(
-            *("rollout", "start", "label", "--template", template, *self._project(), *_WAVES),
+            *("rollout", "start", "label", "--template", template, *self._named(), *_WAVES),
             *("--timeout", "1"),
         )
         assert self._run("label") == 2
@@ -101,18 +116,35 @@ class Rollout(Life):
     @ending
     def delete(self) -> None:
         self.fault(_NO_START, False)
-        for cluster in self.customer.clusters:
-            self.customer.magnum.delete(cluster.uuid)
-        *others, last = self.customer.clusters
-        for cluster in others:
-            cluster.forgotten()
-        last.gone()
-        for cluster in others:
-            cluster.swept()
-        self.customer.leave()
+        for customer in self.customers:
+            customer.magnum.delete(customer.cluster.uuid)
+        for customer in self.customers:
+            customer.cluster.gone()
+            customer.leave()
+        for template in self._templates:
+            self._operator.delete_template(template)
 
-    def _project(self) -> tuple[str, str]:
-        return "--project", self.customer.tenant.project_id
+    def _public_template(self, name: str, **fields: Any) -> str:
+        """A template for all projects, as only an operator makes one."""
+        template = self._operator.template(
+            name=name,
+            coe="kubernetes",
+            public=True,
+            image_id=f"ubuntu-kube-{VERSION}",
+            external_network_id="public",
+            master_flavor_id="m1.small",
+            flavor_id="m1.medium",
+            network_driver="calico",
+            master_lb_enabled=True,
+            floating_ip_enabled=True,
+            **fields,
+        )
+        self._templates.append(template)
+        return name
+
+    def _named(self) -> list[str]:
+        """The options that choose these clusters alone."""
+        return [option for one in self.clusters for option in ("--cluster", one.uuid)]
 
     def _run(self, name: str) -> int:
         """Carry a rollout out to its end; the exit status."""

@@ -170,6 +170,15 @@ class TestStart(RolloutCase):
                 self.refused(words, "start", *argv)
         self.assertEqual([], self.stored())
 
+    def test_a_template_that_the_tenant_could_not_see(self) -> None:
+        self.next.public = False
+        self.next.save()
+        self.rows("start", "patch", "--template", self.next.uuid, "--dry-run")
+        self.next.project_id = "p2"
+        self.next.save()
+        argv = ("start", "patch", "--template", self.next.uuid)
+        self.refused("leave out cluster 'demo' of project 'p1'", *argv)
+
     def test_two_of_one_name(self) -> None:
         self.start()
         self.refused("There is a rollout of this name", "start", "patch", "--template", "next")
