@@ -25,14 +25,14 @@ class MaintenanceWindow:
 
     :ivar text: as it was given.
     :ivar days: weekdays on which it opens, Monday 0.
-    :ivar start: local time at which it opens, *end* at which it closes, of the next day if it is
-        not later.
+    :ivar start: local hour and minute at which it opens, *end* at which it closes, of the next day
+        if it is not later.
     """
 
     text: str
     days: frozenset[int]
-    start: datetime.time
-    end: datetime.time
+    start: tuple[int, int]
+    end: tuple[int, int]
     zone: datetime.tzinfo
 
     def is_open(self, now: datetime.datetime) -> bool:
@@ -59,8 +59,8 @@ class MaintenanceWindow:
     def _closing(self, day: datetime.date) -> datetime.datetime:
         return self._instant(day if self.end > self.start else day + _DAY, self.end)
 
-    def _instant(self, day: datetime.date, time: datetime.time) -> datetime.datetime:
-        local = datetime.datetime.combine(day, time, self.zone)
+    def _instant(self, day: datetime.date, time: tuple[int, int]) -> datetime.datetime:
+        local = datetime.datetime(day.year, day.month, day.day, *time, tzinfo=self.zone)
         # As UTC, in which hours that the clocks skip or repeat are none.
         return local.astimezone(datetime.timezone.utc)
 
@@ -77,11 +77,19 @@ def parse_window(text: str) -> MaintenanceWindow:
         raise _invalid(text)
     try:
         zone = _zone(match["zone"] or "UTC")
-        start, end = (datetime.time.fromisoformat(match[key]) for key in ("start", "end"))
+        start, end = (_hour_and_minute(match[key]) for key in ("start", "end"))
         days = _weekdays(match["days"])
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
         raise _invalid(text) from None
     return MaintenanceWindow(text.strip(), days, start, end, zone)
+
+
+def _hour_and_minute(text: str) -> tuple[int, int]:
+    """
+    :raises ValueError: there is no such time of a day.
+    """
+    parsed = datetime.datetime.strptime(text, "%H:%M")
+    return parsed.hour, parsed.minute
 
 
 def _zone(name: str) -> datetime.tzinfo:

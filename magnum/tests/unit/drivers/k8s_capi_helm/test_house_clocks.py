@@ -26,6 +26,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import (
 
 _PROCESS = "seconds, or moments, of this process alone"
 _DEADLINE = "a limit that conductors write down by their clocks: off by as much as two hosts differ"
+_ROLLOUT = "minutes that operators' hosts write down: off by as much as two hosts differ"
 #: Function -> why it may.
 ALLOWED = {
     "reconcile/controller_check.py:_ask_now_and_then": _PROCESS,
@@ -38,6 +39,11 @@ ALLOWED = {
     "reconcile/observe_cluster.py:observe": "how far this process's own watches are behind",
     "commands/check_result.py:days_left": "a certificate ends when the world's clock says so",
     "commands/check_result.py:expiry_status": "a certificate ends when the world's clock says so",
+    "commands/maintenance_window.py:is_open": "a window is hours of the world's clock",
+    "commands/maintenance_window.py:next_opening": "a window is hours of the world's clock",
+    "commands/rollout.py:_next_text": _ROLLOUT,
+    "commands/rollout_plan.py:_chosen": _ROLLOUT,
+    "commands/rollout_plan.py:_follow_requested": _ROLLOUT,
     "commands/check_management_cluster.py:_server_time": "the other clock, by what differs",
     "kube/clock_check.py:compare": "a difference that the operator reads, and that decides nothing",
     "reconcile/caches.py:age": "times of rows, a day more than clocks differ by",
