@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
+import contextlib
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -57,8 +58,12 @@ def find_cluster(text: str) -> Any:
     :raises errors.InvalidRequest: there is none, or several have the name.
     """
     context = magnum_context.make_admin_context(all_tenants=True)
-    fields = ("uuid",) if uuidutils.is_uuid_like(text) else ("stack_id", "name")
-    for field in fields:
+    if uuidutils.is_uuid_like(text):
+        # A filter by UUID is none of Magnum's, which leaves out what it does not know.
+        with contextlib.suppress(exception.ClusterNotFound):
+            return objects.Cluster.get_by_uuid(context, text)
+        raise _not_found(text)
+    for field in ("stack_id", "name"):
         found = objects.Cluster.list(context, filters={field: text})
         if len(found) > 1:
             uuids = ", ".join(sorted(f"{one.uuid} (project {one.project_id})" for one in found))
@@ -67,7 +72,11 @@ def find_cluster(text: str) -> Any:
             )
         if found:
             return found[0]
-    raise errors.InvalidRequest(
+    raise _not_found(text)
+
+
+def _not_found(text: str) -> errors.InvalidRequest:
+    return errors.InvalidRequest(
         f"There is no such cluster. '{text}' is no UUID, no name and no release of one."
     )
 

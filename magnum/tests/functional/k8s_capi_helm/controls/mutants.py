@@ -2061,6 +2061,15 @@ _COMMANDS = (
 )
 _OPERATION = (
     Mutant(
+        "find-by-filter",
+        "a command asks Magnum for a cluster by a filter that Magnum does not know",
+        f"{DRIVER}/commands/clusters.py",
+        "            return objects.Cluster.get_by_uuid(context, text)\n",
+        '            return objects.Cluster.list(context, filters={"uuid": text})[0]\n',
+        Suite.UNIT,
+        ("test_command_clusters.TestFind",),
+    ),
+    Mutant(
         "diff-forgets-removed",
         "the diff hides fields that Helm does not write any more",
         f"{DRIVER}/commands/object_changes.py",
