@@ -7,8 +7,8 @@ machines are replaced that a test is waiting for. Lives of the modules ``test_co
 first, those of ``test_more_*`` when these have ended; a life that
 stops the management cluster for everybody stands in ``test_outage``, or its controllers in
 ``test_silence``, one that starts a janitor for all clusters in ``test_janitor``, one that
-configures Magnum otherwise in ``test_site_*``, the operator's in ``test_operator`` and
-``test_rollout``, each alone.
+configures Magnum otherwise in ``test_site_*``, the operator's in ``test_operator``, each
+alone.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operator upgrades three clusters in waves; the process is killed, and a cluster fails."""
+"""An operator upgrades three clusters in waves; the process is killed, and a cluster fails.
+
+It is here because the command asks conductors by Magnum's message bus, as only this sandbox has it.
+"""
 
 from __future__ import annotations
 
