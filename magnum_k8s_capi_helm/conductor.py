@@ -17,6 +17,8 @@ import magnum.conf
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.service import periodic
 
+_EXCHANGE = "magnum"
+
 
 class MagnumConductor:
     """The conductors of this cloud, by Magnum's own classes."""
@@ -68,4 +70,6 @@ class MagnumConductor:
 def _connect() -> None:
     """Connect this process to Magnum's message bus, once."""
     if rpc.TRANSPORT is None:
+        # As Magnum's services do (magnum.common.config): conductors listen to this exchange.
+        rpc.set_defaults(control_exchange=_EXCHANGE)
         rpc.init(magnum.conf.CONF)

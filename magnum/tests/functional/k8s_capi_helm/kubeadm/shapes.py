@@ -32,7 +32,7 @@ def rendered(release: KubernetesRelease) -> dict[str, list[Object]]:
 
 def of_machines() -> list[labels.Label]:
     """The labels that change how machines are set up, by the documentation of their effects."""
-    effects = yaml.safe_load(test_labels.EFFECTS.read_text())
+    effects = yaml.safe_load(test_labels.LABELS.read_text())
     names = {
         name
         for name, moved in effects.items()
