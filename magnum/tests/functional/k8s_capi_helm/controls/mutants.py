@@ -2061,6 +2061,15 @@ _COMMANDS = (
 )
 _OPERATION = (
     Mutant(
+        "request-to-nobody",
+        "the command asks for an upgrade where no conductor listens",
+        "magnum_k8s_capi_helm/conductor.py",
+        "        rpc.set_defaults(control_exchange=_EXCHANGE)\n",
+        '        rpc.set_defaults(control_exchange="openstack")\n',
+        Suite.UNIT,
+        ("test_command_conductor.TestMessageBus",),
+    ),
+    Mutant(
         "find-by-filter",
         "a command asks Magnum for a cluster by a filter that Magnum does not know",
         f"{DRIVER}/commands/clusters.py",
