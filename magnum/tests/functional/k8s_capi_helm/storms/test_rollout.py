@@ -98,7 +98,7 @@ class Rollout(Life):
         template = self._public_template("label", labels={"audit_log_enabled": "true"})
         operator_command.rows(
             *("rollout", "start", "label", "--template", template, *self._named(), *_WAVES),
-            *("--timeout", "1"),
+            *("--timeout", "4"),
         )
         assert self._run("label") == 2
         (row,) = operator_command.rows("rollout", "status", status=2)
