@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.commands.adoption_plan import (
     plan_adoption,
 )
 from magnum.drivers.k8s_capi_helm.commands.clusters import (
+    add_clusters_argument,
     find_cluster,
     find_own_cluster,
     own_clusters,
@@ -48,9 +49,7 @@ class Adopt(OperatorLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Which clusters, and whether something is written."""
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "clusters", nargs="*", metavar="CLUSTER", help="UUIDs, names, releases."
-        )
+        add_clusters_argument(parser, is_required=False)
         parser.add_argument("--all", action="store_true", help="All clusters of this driver.")
         mode = parser.add_mutually_exclusive_group(required=True)
         mode.add_argument("--dry-run", action="store_true", help="Predict; write nothing.")

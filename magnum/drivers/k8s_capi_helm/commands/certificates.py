@@ -15,6 +15,7 @@ from cryptography import x509
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.check_result import days_left, expiry_status
 from magnum.drivers.k8s_capi_helm.commands.clusters import (
+    add_clusters_argument,
     find_own_cluster,
     find_record,
     own_clusters,
@@ -52,9 +53,7 @@ class Certificates(OperatorLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Whose certificates, and whether they are renewed."""
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "clusters", nargs="*", metavar="CLUSTER", help="UUIDs, names or releases; all without."
-        )
+        add_clusters_argument(parser, is_required=False)
         parser.add_argument(
             "--renew",
             action="store_true",

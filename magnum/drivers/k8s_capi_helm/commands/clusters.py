@@ -41,6 +41,17 @@ def add_cluster_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cluster", metavar="CLUSTER", help="UUID, name or release.")
 
 
+def add_clusters_argument(parser: argparse.ArgumentParser, *, is_required: bool = True) -> None:
+    """Let a command take several clusters; without *is_required* also none, for all of them."""
+    ending = "" if is_required else "; all without"
+    parser.add_argument(
+        "clusters",
+        nargs="+" if is_required else "*",
+        metavar="CLUSTER",
+        help=f"UUIDs, names or releases{ending}.",
+    )
+
+
 def find_own_cluster(text: str) -> Any:
     """As :func:`find_cluster`, of this driver.
 

@@ -11,7 +11,11 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.check_result import days_left, expiry_status
-from magnum.drivers.k8s_capi_helm.commands.clusters import find_cluster, own_clusters
+from magnum.drivers.k8s_capi_helm.commands.clusters import (
+    add_clusters_argument,
+    find_cluster,
+    own_clusters,
+)
 from magnum.drivers.k8s_capi_helm.commands.lister import (
     ExitStatus,
     operator_text,
@@ -55,9 +59,7 @@ class Credentials(OperatorLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Whose credentials are listed."""
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "clusters", nargs="*", metavar="CLUSTER", help="UUIDs, names or releases; all without."
-        )
+        add_clusters_argument(parser, is_required=False)
         parser.add_argument("--project", metavar="ID", help="Only clusters of this project.")
         return parser
 

@@ -7,13 +7,14 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.clusters import (
     add_cluster_argument,
     find_own_cluster,
     find_template,
 )
 from magnum.drivers.k8s_capi_helm.commands.desired_release import desired_release, DesiredRelease
+from magnum.drivers.k8s_capi_helm.commands.label_option import read_labels
+from magnum.drivers.k8s_capi_helm.commands.lister import Program
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 _CHART_VERSION = "capi_helm_chart_version"
@@ -43,27 +44,25 @@ def add_desired_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_desired(run: Reconciliation, arguments: argparse.Namespace) -> tuple[Any, DesiredRelease]:
-    """The cluster that is named, and what is desired of it.
+def read_desired(
+    program: Program, run: Reconciliation, arguments: argparse.Namespace
+) -> DesiredRelease:
+    """What is desired of the cluster that is named; notes are logged.
 
     :raises errors.DriverError: it cannot be found out.
     """
     cluster = find_own_cluster(arguments.cluster)
-    changed = dict(map(_label, arguments.label))
+    changed = read_labels("--label", arguments.label)
     if arguments.chart_version:
         changed[_CHART_VERSION] = arguments.chart_version
     template = None
     if arguments.template or changed:
         template = find_template(arguments.template or cluster.cluster_template_id)
         template = _with_labels(template, changed.items())
-    return cluster, desired_release(run, cluster, template)
-
-
-def _label(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not (name and separator):
-        raise errors.InvalidRequest(f"--label takes NAME=VALUE. It has '{text}'.")
-    return name, value
+    desired = desired_release(run, cluster, template)
+    for note in desired.notes:
+        program.LOG.error("%s", note)
+    return desired
 
 
 def _with_labels(template: Any, labels: Iterable[tuple[str, str]]) -> Any:

@@ -26,9 +26,8 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaler_deployment,
-    autoscaling,
     bisect,
-    nodegroups,
+    changes,
     policy_check,
     revisions,
     upgrade,
@@ -117,8 +116,15 @@ def _now(
     live: LiveRelease,
 ) -> DesiredRelease:
     """What the driver's next passes bring, to the end of an upgrade that is in progress."""
-    base = bisect.accepted_release(run.clients, live)
-    values, notes = _requested_values(run, request, record, base)
+    desired_changes = changes.desired_changes(run, request, record, live)
+    base, entries = desired_changes.base, desired_changes.entries
+    if entries.waiting_error is not None:
+        raise entries.waiting_error
+    values, ready = deferred.expand_for_new(base.values, entries.ready, record.deferred)
+    desired_values = changes.with_entries(desired_changes.target, ready)
+    operations = bisect.without_nodegroups(desired_changes.operations, set(entries.refusals))
+    values = change.next_values(values, desired_values, operations)
+    notes = tuple(f"Nodegroup '{name}': {error}" for name, error in entries.refusals.items())
     chart = run.clients.charts.of_release(base, record.chart_digest)
     desired = DesiredRelease(live, chart, values, notes)
     operation = upgrade.pending_upgrade(record)
@@ -133,30 +139,6 @@ def _now(
     current = ReleaseSnapshot(record, dataclasses.replace(base, values=values))
     result = upgrade_plan.upgrade_result(run, current, request, target, operation)
     return dataclasses.replace(desired, chart=result.chart or chart, values=result.values)
-
-
-def _requested_values(
-    run: Reconciliation, request: ClusterRequest, record: ReleaseRecord, base: LiveRelease
-) -> tuple[Json, tuple[str, ...]]:
-    """The values with sizes, nodegroups, labels and taints as they are asked for.
-
-    :param base: the release, without what Helm has refused.
-    :returns: with sentences about nodegroups that are not in them.
-    """
-    recorded = tuple(record.operations)
-    operations = change.pending_changes(base.values, request, recorded)
-    new = {n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups}
-    new_requests = [nodegroup for nodegroup in request.node_groups if nodegroup.name in new]
-    entries = nodegroups.render_new(new_requests, request, recorded, run.cloud, run.settings, base)
-    if entries.waiting_error is not None:
-        raise entries.waiting_error
-    target = change.with_sizes(base.values, request, recorded)
-    autoscaling.add_capacity(base, target, request, recorded, run.cloud)
-    values, ready = deferred.expand_for_new(base.values, entries.ready, record.deferred)
-    target["nodeGroups"] = [ready.get(entry["name"], entry) for entry in target["nodeGroups"]]
-    operations = bisect.without_nodegroups(operations, set(entries.refusals))
-    notes = (f"Nodegroup '{name}': {error}" for name, error in entries.refusals.items())
-    return change.next_values(values, target, operations), tuple(notes)
 
 
 def _followed_values(

@@ -15,15 +15,13 @@ from magnum.drivers.k8s_capi_helm.commands.desired_options import (
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.commands.object_changes import (
     ChangeKind,
-    deployed_objects,
-    NamespaceObjects,
-    object_changes,
     ObjectChange,
+    release_changes,
 )
-from magnum.drivers.k8s_capi_helm.commands.rollout_duration import machine_rollouts, MachineRollout
+from magnum.drivers.k8s_capi_helm.commands.rollout_duration import MachineRollout, release_rollouts
 from magnum.drivers.k8s_capi_helm.commands.secret_mask import MASK, SecretMask
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff
-from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 COLUMNS = ("Object", "Field", "Live", "Desired", "Machines", "Minutes")
@@ -45,62 +43,62 @@ class Diff(OperatorLister):
         return parser
 
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:
-        """A row for each field that changes, and for each object that comes or goes."""
-        _, desired = read_desired(run, arguments)
-        for note in desired.notes:
-            self.program.LOG.error("%s", note)
+        """A row for each field that changes, and for each object that is created or deleted."""
+        desired = read_desired(self.program, run, arguments)
         changes = release_changes(run, desired.live, desired.manifests(run))
-        kube, live = run.clients.kube, desired.live
-        machines = kube.list(names.MACHINE, live.namespace, {names.LABEL_CLUSTER_NAME: live.name})
-        rollouts = {one.title: one for one in machine_rollouts(changes, machines)}
+        rollouts = {one.title: one for one in release_rollouts(run, desired.live, changes)}
         status = ExitStatus.WARNING if changes else ExitStatus.OK
         return COLUMNS, _rows(changes, rollouts), status
 
 
-def release_changes(
-    run: Reconciliation, live: LiveRelease, manifests: list[Json]
-) -> list[ObjectChange]:
-    """What Helm would change, were a release to have these objects.
-
-    :raises errors.DriverError: the management cluster cannot be read.
-    """
-    existing = NamespaceObjects(run).find_all(manifests, live.namespace)
-    return list(object_changes(manifests, deployed_objects(run, live), existing))
-
-
 def _rows(
-    changes: Iterable[ObjectChange], rollouts: Mapping[str, MachineRollout]
+    changes: Iterable[ObjectChange], rollouts: dict[str, MachineRollout]
 ) -> Iterator[tuple[Any, ...]]:
-    """The machines of an object stand in one row of it, so that a column can be added up."""
-    counted = set()
+    """The machines of an object stand in one row of it, so that a column can be added up.
+
+    :param rollouts: by title of the object; those that stand in a row are taken out.
+    """
+    masked: dict[str, Mapping[str, manifest_diff.FieldChange]] = {}
     for change in changes:
-        rollout = None
-        if change.replaces_machines and change.title not in counted:
-            rollout = rollouts.get(change.title)
-            counted.add(change.title)
+        rollout = rollouts.pop(change.title, None) if change.replaces_machines else None
         numbers = (rollout.machines, rollout.minutes) if rollout else ("", "")
-        texts = _texts(change) if change.kind is ChangeKind.CHANGED else ("", change.kind.value)
+        if change.kind is ChangeKind.CHANGED:
+            if change.title not in masked:
+                masked[change.title] = _masked_changes(change)
+            texts = _texts(change, masked[change.title])
+        else:
+            texts = ("", change.kind.value)
         yield (change.title, change.path, *texts, *numbers)
 
 
-def _texts(change: ObjectChange) -> tuple[str, str]:
+def _masked_changes(change: ObjectChange) -> Mapping[str, manifest_diff.FieldChange]:
+    """All changes of an object by path, without secrets; none of those that are equal then.
+
+    The objects are masked as wholes: a neighbour may say that something is a secret, such as the
+    name of a variable.
+    """
+    mask = SecretMask()
+    live, desired = mask.json(change.existing_object), mask.json(change.manifest)
+    return {one.path: one for one in manifest_diff.field_changes(desired, live)}
+
+
+def _texts(
+    change: ObjectChange, masked: Mapping[str, manifest_diff.FieldChange]
+) -> tuple[str, str]:
     """The live and the desired value, without secrets.
 
-    They are masked within their whole objects: what is a secret may be said by a neighbour, such as
-    the name of a variable.
+    :param masked: as :func:`_masked_changes` returns them.
     """
     if change.manifest["kind"] == names.SECRET.name:
         return MASK, MASK
-    mask = SecretMask()
-    live, desired = mask.json(change.existing_object), mask.json(change.manifest)
-    masked = {one.path: one for one in manifest_diff.field_changes(desired, live)}
     if change.path in masked:
         shown = masked[change.path]
         return _text(shown.current_value), _text(shown.desired_value)
     if change.desired_value is not None:
         return MASK, MASK  # masked they are equal
+    # A field that Helm does not write any more, and that is no field of the manifest.
     key = change.path.rpartition(".")[2]
-    return _text(mask.json({key: change.current_value})[key]), ""
+    return _text(SecretMask().json({key: change.current_value})[key]), ""
 
 
 def _text(value: Any) -> str:

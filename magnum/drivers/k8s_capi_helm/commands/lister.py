@@ -53,7 +53,7 @@ class Program(Protocol):
 
 
 class OperatorCommand(command.Command, metaclass=abc.ABCMeta):
-    """A command of the operator; what goes wrong is one line, and an exit status."""
+    """A command of the operator; an error is one line, and an exit status."""
 
     _exit_status = ExitStatus.OK
 

@@ -94,6 +94,17 @@ def deployed_objects(run: Reconciliation, live: LiveRelease) -> list[Json]:
     return [] if newest is None else release_secret.documents(release_secret.manifest(newest))
 
 
+def release_changes(
+    run: Reconciliation, live: LiveRelease, manifests: list[Json]
+) -> list[ObjectChange]:
+    """What Helm would change, were a release to have these objects.
+
+    :raises errors.DriverError: the management cluster cannot be read.
+    """
+    existing = NamespaceObjects(run).find_all(manifests, live.namespace)
+    return list(object_changes(manifests, deployed_objects(run, live), existing))
+
+
 def object_changes(
     manifests: list[Json],
     deployed_manifests: list[Json],

@@ -8,7 +8,11 @@ import argparse
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands.clusters import find_own_cluster, find_record
+from magnum.drivers.k8s_capi_helm.commands.clusters import (
+    add_clusters_argument,
+    find_own_cluster,
+    find_record,
+)
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
@@ -26,9 +30,7 @@ class _Switch(OperatorLister, metaclass=abc.ABCMeta):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Which clusters."""
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "clusters", nargs="+", metavar="CLUSTER", help="UUIDs, names, releases."
-        )
+        add_clusters_argument(parser)
         return parser
 
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:

@@ -7,7 +7,7 @@ import argparse
 from typing import Any
 
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm.commands.clusters import find_own_cluster
+from magnum.drivers.k8s_capi_helm.commands.clusters import add_clusters_argument, find_own_cluster
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.objects import Cluster
@@ -27,9 +27,7 @@ class Reconcile(OperatorLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Which clusters."""
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "clusters", nargs="+", metavar="CLUSTER", help="UUIDs, names, releases."
-        )
+        add_clusters_argument(parser)
         return parser
 
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:

@@ -37,9 +37,7 @@ class Render(OperatorCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Print it."""
         run = self.program.begin()
-        _, desired = read_desired(run, parsed_args)
-        for note in desired.notes:
-            self.program.LOG.error("%s", note)
+        desired = read_desired(self.program, run, parsed_args)
         if parsed_args.values:
             documents: list[Any] = [SecretMask().json(desired.values)]
         else:

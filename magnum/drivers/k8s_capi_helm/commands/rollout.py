@@ -107,7 +107,8 @@ class RolloutRun(RolloutCommand):
     """Carry out a rollout until it is finished, stopped or paused; any host can continue it.
 
     Upgrades are requested of magnum-conductor as the requests of an administrator are. A cluster
-    that does not come good stops the rollout, and nothing else is requested. Exit status 0: it is
+    that is not complete and healthy in time stops the rollout, and nothing else is requested. Exit
+    status 0: it is
     finished, 1: it is not yet, or has left out clusters, 2: it has stopped, 3: a service did not
     answer.
     """
@@ -139,7 +140,7 @@ class RolloutRun(RolloutCommand):
         stored = store.read(name)
         before = stored.rollout
         is_open = not before.window or parse_window(before.window).is_open(run.now)
-        rollout, chosen = plan_next(before, _observed(before), run.now, is_open=is_open)
+        rollout, chosen = plan_next(before, _observed(before), run.now, is_window_open=is_open)
         if rollout != before:
             stored = store.replace(stored, rollout)
             self._after(run, before, rollout)
@@ -153,7 +154,7 @@ class RolloutRun(RolloutCommand):
     ) -> StoredRollout:
         """Record a request, and make it.
 
-        :raises errors.Conflict: somebody has changed the rollout meanwhile; nothing is requested.
+        :raises errors.Conflict: the rollout has changed meanwhile; nothing is requested.
         """
         before, clock = stored.rollout, run.clients.clock
         stored = store.replace(stored, with_request(before, uuid, clock()))

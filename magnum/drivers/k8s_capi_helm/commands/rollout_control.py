@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 
 class RolloutPause(RolloutCommand):
-    """Request no further upgrades; those that were requested go on.
+    """Request no further upgrades; those that were requested continue.
 
     Exit status 1: it is paused, 3: it cannot be.
     """
@@ -32,7 +32,7 @@ class RolloutPause(RolloutCommand):
 
 
 class RolloutResume(RolloutCommand):
-    """Let a rollout go on that is paused, or that has stopped at a cluster.
+    """Continue a rollout that is paused, or that has stopped at a cluster.
 
     Exit status 1: it is running again, 3: it cannot be.
     """

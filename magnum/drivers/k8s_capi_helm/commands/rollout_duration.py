@@ -16,7 +16,8 @@ import statistics
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.commands.object_changes import ChangeKind, ObjectChange
-from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, LiveRelease, names
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 #: Where the cluster has no machine to measure by.
 DEFAULT_MINUTES = 5.0
@@ -39,6 +40,18 @@ class MachineRollout:
     title: str
     machines: int
     minutes: int
+
+
+def release_rollouts(
+    run: Reconciliation, live: LiveRelease, changes: Iterable[ObjectChange]
+) -> list[MachineRollout]:
+    """What changes of a release replace, by the machines that it has.
+
+    :raises errors.DriverError: the management cluster cannot be read.
+    """
+    selector = {names.LABEL_CLUSTER_NAME: live.name}
+    machines = run.clients.kube.list(names.MACHINE, live.namespace, selector)
+    return list(machine_rollouts(changes, machines))
 
 
 def machine_rollouts(

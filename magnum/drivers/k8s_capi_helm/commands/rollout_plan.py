@@ -2,8 +2,8 @@
 """The decisions of a rollout: which clusters are next, when it stops, and when it is finished.
 
 Pure: a rollout and what Magnum shows of its clusters come in, the rollout after that and the
-clusters to upgrade go out. Each request is recorded before it is made, so that whoever continues
-the rollout knows of each request that may have been made, and of no other.
+clusters to upgrade go out. Each request is recorded before it is made, so that a process that
+continues the rollout knows of each request that may have been made, and of no other.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ def plan_next(
     observed: Mapping[str, ObservedCluster],
     now: datetime.datetime,
     *,
-    is_open: bool,
+    is_window_open: bool,
 ) -> tuple[Rollout, tuple[str, ...]]:
     """The current rollout, and the clusters whose upgrade is to be requested now.
 
     :param observed: by UUID; one that is missing was deleted.
-    :param is_open: whether the maintenance window is open.
+    :param is_window_open: whether the maintenance window is open.
     """
     members = tuple(_follow(rollout, member, observed, now) for member in rollout.members)
     rollout = _stopped(dataclasses.replace(rollout, members=members))
-    if rollout.state is not RolloutState.RUNNING or not is_open:
+    if rollout.state is not RolloutState.RUNNING or not is_window_open:
         return _finished(rollout), ()
     rollout = _without_failed(rollout, observed, now)
     return _finished(rollout), _chosen(rollout, observed, now)
@@ -73,14 +73,14 @@ def _stopped(rollout: Rollout) -> Rollout:
     failed = [member for member in rollout.members if member.state is MemberState.FAILED]
     if not failed or rollout.state not in (RolloutState.RUNNING, RolloutState.PAUSED):
         return rollout
-    text = f"Cluster '{failed[0].name}' has not come good: {failed[0].text}"
+    text = f"Cluster '{failed[0].name}' has failed: {failed[0].text}"
     return dataclasses.replace(rollout, state=RolloutState.STOPPED, text=text)
 
 
 def _finished(rollout: Rollout) -> Rollout:
     """The rollout, which is finished if nothing of it is open."""
-    is_open = any(member.is_open for member in rollout.members)
-    if is_open or rollout.state is not RolloutState.RUNNING:
+    has_open = any(member.is_open for member in rollout.members)
+    if has_open or rollout.state is not RolloutState.RUNNING:
         return rollout
     return dataclasses.replace(rollout, state=RolloutState.FINISHED)
 
@@ -112,7 +112,11 @@ def _follow_pending(
     if cluster.template != member.template:
         text = "Its cluster template was changed since the rollout was recorded."
         return _ended(member, MemberState.SKIPPED, now, text)
-    return member
+    if not cluster.status.endswith("_COMPLETE"):
+        text = f"It is {cluster.status}, and is upgraded when its status is COMPLETE."
+        return dataclasses.replace(member, text=text)
+    # What came of the last attempt stays to be read.
+    return member if member.attempts else dataclasses.replace(member, text="")
 
 
 def _follow_requested(
@@ -158,7 +162,7 @@ def _without_failed(
 ) -> Rollout:
     """The rollout without clusters that are failed when the rest of their wave is through.
 
-    Until then they have time to come good: a resize over a quota fails one for some minutes.
+    Until then they have time to recover: a resize over a quota fails one for some minutes.
     """
     wave = _wave(rollout)
     open_members = [member for member in rollout.members if member.is_open and member.wave == wave]
@@ -244,7 +248,7 @@ def _with_member(
 
 
 def resume_rollout(rollout: Rollout, *, retry: bool) -> Rollout:
-    """A rollout that goes on.
+    """A rollout that continues.
 
     :param retry: whether clusters that have failed are requested again; else they are skipped.
     """

@@ -13,7 +13,7 @@ class RolloutState(str, enum.Enum):
 
     RUNNING = "running"
     PAUSED = "paused"
-    #: A cluster has not come good: no other one is requested until an operator resumes it.
+    #: A cluster has failed: no other one is requested until an operator resumes it.
     STOPPED = "stopped"
     FINISHED = "finished"
 

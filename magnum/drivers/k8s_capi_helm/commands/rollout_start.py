@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.commands.clusters import (
     own_clusters,
 )
 from magnum.drivers.k8s_capi_helm.commands.desired_release import desired_release
-from magnum.drivers.k8s_capi_helm.commands.diff import release_changes
+from magnum.drivers.k8s_capi_helm.commands.label_option import read_labels
 from magnum.drivers.k8s_capi_helm.commands.lister import (
     ExitStatus,
     operator_text,
@@ -23,11 +23,11 @@ from magnum.drivers.k8s_capi_helm.commands.lister import (
     Rows,
 )
 from magnum.drivers.k8s_capi_helm.commands.maintenance_window import parse_window
-from magnum.drivers.k8s_capi_helm.commands.rollout_duration import machine_rollouts
+from magnum.drivers.k8s_capi_helm.commands.object_changes import release_changes
+from magnum.drivers.k8s_capi_helm.commands.rollout_duration import release_rollouts
 from magnum.drivers.k8s_capi_helm.commands.rollout_plan import wave_numbers
 from magnum.drivers.k8s_capi_helm.commands.rollout_record import Rollout, RolloutMember
 from magnum.drivers.k8s_capi_helm.commands.rollout_store import RolloutStore
-from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile import ownership, planned_upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -41,8 +41,8 @@ class RolloutStart(OperatorLister):
 
     With --dry-run nothing is recorded: each cluster is rendered as after its upgrade, with the
     machines that are replaced and the minutes that it takes. Exit status 0: it is recorded, or
-    nothing is against it; 1: the driver would refuse the upgrade of a cluster, or a tenant could
-    not be told; 3: it is not recorded.
+    no upgrade would be refused; 1: the driver would refuse the upgrade of a cluster, or a notice
+    could not be written; 3: it is not recorded.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -72,7 +72,7 @@ class RolloutStart(OperatorLister):
             store = RolloutStore(run)
             _refuse_others(store, rollout)
             store.create(rollout)
-            status = self._tell(run, rollout, clusters)
+            status = self._record_plans(run, rollout, clusters)
             return COLUMNS, map(_row, waves, clusters), status
         rows = [
             _predicted(run, wave, cluster, template, arguments.max_batch_size)
@@ -81,7 +81,9 @@ class RolloutStart(OperatorLister):
         is_refused = any(row[-1] for row in rows)
         return COLUMNS, rows, ExitStatus.WARNING if is_refused else ExitStatus.OK
 
-    def _tell(self, run: Reconciliation, rollout: Rollout, clusters: list[Any]) -> ExitStatus:
+    def _record_plans(
+        self, run: Reconciliation, rollout: Rollout, clusters: list[Any]
+    ) -> ExitStatus:
         """Let the notices of the clusters say what is planned; a failure stops nothing else."""
         upgrade = planned_upgrade.PlannedUpgrade(
             rollout.template, rollout.template_name, rollout.window
@@ -230,7 +232,7 @@ def _chosen(run: Reconciliation, arguments: argparse.Namespace, template: Any) -
     """
     named = {find_own_cluster(text).uuid for text in arguments.cluster}
     old = find_template(arguments.from_template).uuid if arguments.from_template else ""
-    labels = dict(map(_pair, arguments.with_label))
+    labels = read_labels("--with-label", arguments.with_label)
     for cluster in own_clusters(arguments.project):
         texts = cluster.labels or {}
         if (
@@ -245,13 +247,6 @@ def _chosen(run: Reconciliation, arguments: argparse.Namespace, template: Any) -
             yield cluster
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not (name and separator):
-        raise errors.InvalidRequest(f"--with-label takes NAME=VALUE. It has '{text}'.")
-    return name, value
-
-
 def _row(wave: int, cluster: Any) -> tuple[Any, ...]:
     known = wave, cluster.name, cluster.uuid, cluster.project_id
     return (*known, cluster.cluster_template.name, "", "", "")
@@ -264,12 +259,8 @@ def _predicted(
     row = _row(wave, cluster)
     try:
         desired = desired_release(run, cluster, template, max_batch_size)
-        live, kube = desired.live, run.clients.kube
-        changes = release_changes(run, live, desired.manifests(run))
-        selector = {names.LABEL_CLUSTER_NAME: live.name}
-        rollouts = list(
-            machine_rollouts(changes, kube.list(names.MACHINE, live.namespace, selector))
-        )
+        changes = release_changes(run, desired.live, desired.manifests(run))
+        rollouts = release_rollouts(run, desired.live, changes)
     except errors.DriverError as error:
         return (*row[:-1], operator_text(error))
     machines = sum(rollout.machines for rollout in rollouts)

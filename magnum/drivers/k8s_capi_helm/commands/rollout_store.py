@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rollouts, each in a ConfigMap of the management cluster, so that any host can continue them.
 
-Who writes one compares its version: of two processes that continue a rollout, one is told that the
-other was faster, and reads again.
+Each write has the version that was read: of two processes that continue a rollout, the later write
+is refused as a conflict, and its process reads again.
 """
 
 from __future__ import annotations

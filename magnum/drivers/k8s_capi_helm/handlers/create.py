@@ -68,7 +68,6 @@ def plan_create(
     release = clients.release_name(cluster.name)
     request = reader.cluster_request(cluster, nodegroups, conf, release=release)
     validate_labels.check_new_cluster(request)
-    policy_check.check_cluster_policy(conf, request)
     roles = credentials.roles_for(context, conf, separate=request.separate_addon_credential)
     clients.helm.version()
     chart = upgrade.new_chart(clients, request.labels)
@@ -80,8 +79,9 @@ def plan_create(
         validate_nodegroup.validate_disk(nodegroup, cluster, is_supported=takes_disk)
     validate_labels.check_chart(request.labels, chart.family)
     facts = preflight.for_cluster(run, request)
+    version = request.labels.kube_tag or facts.kubernetes_version
+    policy_check.check_cluster_policy(conf, request, version)
     values = install.render_cluster(request, facts, conf, chart)
-    policy_check.check_cluster_policy(conf, request, values["kubernetesVersion"])
     return CreatePlan(install.CreatedCluster(request, facts, chart, values), roles)
 
 

@@ -80,8 +80,6 @@ def check(
     requests = [
         node_group for node_group in request.node_groups if node_group.name == nodegroup.name
     ]
-    for request_of_nodegroup in requests:
-        policy_check.check_nodegroup_policy(run.settings, request, request_of_nodegroup.name)
     # Nobody waits for it, and what the cloud does not give now nobody can ask for later.
     with deadline.end_at(None):
         resolved = _create_server_group(run, request, requests, nodegroup, live)
@@ -112,10 +110,9 @@ def _create_server_group(
             run, request, request_of_nodegroup, live.values if live else {}
         )
         image = facts.images.get(request_of_nodegroup.image or "") if facts else None
-        if image is not None:
-            policy_check.check_nodegroup_policy(
-                run.settings, request, request_of_nodegroup.name, image.kubernetes_version
-            )
+        version = image.kubernetes_version if image else ""
+        name = request_of_nodegroup.name
+        policy_check.check_nodegroup_policy(run.settings, request, name, version)
         if facts and live:
             nodegroups.new_entries(live, request, requests, facts.resolved_names, run.settings)
         resolved = facts.resolved_names if facts else NOTHING

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 import dataclasses
 import functools
 
@@ -15,6 +15,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Json,
     LiveRelease,
     Operation,
+    ReleaseRecord,
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
@@ -37,8 +38,8 @@ from magnum.drivers.k8s_capi_helm.values import change
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ChangePlan:
-    """What a deployed release is to become.
+class DesiredChanges:
+    """What Magnum's objects ask of a deployed release.
 
     :ivar request: of Magnum's objects, without nodegroups that are still being validated.
     :ivar base: the release without what only a failed revision says of nodegroups.
@@ -46,9 +47,7 @@ class ChangePlan:
     :ivar operations: what *target* carries out.
     :ivar recorded_operations: the pending operations of the Lease.
     :ivar new: nodegroups that are to be added.
-    :ivar changed_nodegroups: nodegroups that exist and are to be changed, and the control plane.
     :ivar entries: of the new nodegroups, and which of them are refused.
-    :ivar adopts: whether objects that exist are made the release's.
     """
 
     request: ClusterRequest
@@ -57,8 +56,18 @@ class ChangePlan:
     operations: tuple[Operation, ...]
     recorded_operations: tuple[Operation, ...]
     new: tuple[str, ...]
-    changed_nodegroups: tuple[str, ...]
     entries: nodegroups.NodegroupEntries
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChangePlan(DesiredChanges):
+    """What a deployed release is to become.
+
+    :ivar changed_nodegroups: nodegroups that exist and are to be changed, and the control plane.
+    :ivar adopts: whether objects that exist are made the release's.
+    """
+
+    changed_nodegroups: tuple[str, ...]
     chart: Chart
     adopts: bool
 
@@ -104,20 +113,16 @@ def change_release(
     return applied
 
 
-def _plan(
-    run: Reconciliation,
-    held_lease: HeldLease,
-    cluster_rows: ClusterRows,
-    request: ClusterRequest,
-    snapshot: ReleaseSnapshot,
-) -> ChangePlan:
-    """The plan; nothing is touched.
+def desired_changes(
+    run: Reconciliation, request: ClusterRequest, record: ReleaseRecord | None, live: LiveRelease
+) -> DesiredChanges:
+    """What is asked of a release; nothing is touched.
+
+    The entries of new nodegroups are in the target without what upgrades have brought meanwhile.
 
     :raises errors.DriverError: the cloud or the management cluster cannot be asked.
     """
-    clients, record, live = run.clients, snapshot.record, snapshot.live
-    assert live is not None
-    base, recorded = bisect.accepted_release(clients, live), record.operations if record else ()
+    base, recorded = bisect.accepted_release(run.clients, live), record.operations if record else ()
     request = lost_nodegroup_request.without_unvalidated(request, recorded, base.values)
     operations = change.pending_changes(base.values, request, recorded)
     new = tuple(
@@ -127,19 +132,44 @@ def _plan(
     entries = nodegroups.render_new(new_requests, request, recorded, run.cloud, run.settings, base)
     target = change.with_sizes(base.values, request, recorded)
     autoscaling.add_capacity(base, target, request, recorded, run.cloud)
-    current = dataclasses.replace(snapshot, live=base)
-    base, ready = upgrade.with_new_nodegroups(run, current, request, entries.ready)
-    target["nodeGroups"] = [ready.get(entry["name"], entry) for entry in target["nodeGroups"]]
+    return DesiredChanges(request, base, target, operations, tuple(recorded), new, entries)
+
+
+def with_entries(target: Json, ready: Mapping[str, Json]) -> Json:
+    """A target with the entries of new nodegroups.
+
+    :param ready: entries by name.
+    """
+    entries = [ready.get(entry["name"], entry) for entry in target["nodeGroups"]]
+    return {**target, "nodeGroups": entries}
+
+
+def _plan(
+    run: Reconciliation,
+    held_lease: HeldLease,
+    cluster_rows: ClusterRows,
+    request: ClusterRequest,
+    snapshot: ReleaseSnapshot,
+) -> ChangePlan:
+    """The plan; of the release nothing is touched.
+
+    :raises errors.DriverError: the cloud or the management cluster cannot be asked.
+    """
+    clients, record, live = run.clients, snapshot.record, snapshot.live
+    assert live is not None
+    desired = desired_changes(run, request, record, live)
+    current = dataclasses.replace(snapshot, live=desired.base)
+    base, ready = upgrade.with_new_nodegroups(run, current, desired.request, desired.entries.ready)
     chart = upgrade.interrupted_chart(clients, record, live, cluster_rows.upgrade_target)
     return ChangePlan(
-        request=request,
+        request=desired.request,
         base=base,
-        target=target,
-        operations=operations,
-        recorded_operations=tuple(recorded),
-        new=new,
-        changed_nodegroups=bisect.changed_nodegroups(operations),
-        entries=entries,
+        target=with_entries(desired.target, ready),
+        operations=desired.operations,
+        recorded_operations=desired.recorded_operations,
+        new=desired.new,
+        entries=desired.entries,
+        changed_nodegroups=bisect.changed_nodegroups(desired.operations),
         chart=chart or clients.charts.of_release(base, held_lease.record.chart_digest),
         adopts=adoption.is_adoption_interrupted(live, held_lease.record),
     )

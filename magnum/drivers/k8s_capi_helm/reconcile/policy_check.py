@@ -13,10 +13,10 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import provider_policy, upgrade
 
 
-def check_cluster_policy(settings: Settings, request: ClusterRequest, version: str = "") -> None:
+def check_cluster_policy(settings: Settings, request: ClusterRequest, version: str) -> None:
     """Refuse a new cluster that a rule does not allow.
 
-    :param version: of Kubernetes, "" while it is not known.
+    :param version: of Kubernetes, "" if neither label nor image says it.
     :raises errors.InvalidRequest: naming the rule.
     :raises errors.InvalidConfiguration: the policy cannot be read.
     """
@@ -41,12 +41,13 @@ def check_upgrade_policy(
 
 
 def check_nodegroup_policy(
-    settings: Settings, request: ClusterRequest, name: str, version: str = ""
+    settings: Settings, request: ClusterRequest, name: str, version: str
 ) -> None:
     """Refuse a new nodegroup that a rule does not allow.
 
     :param request: of the cluster, with the nodegroup.
-    :param version: of Kubernetes, of an image of its own; "" while it is not known.
+    :param version: of Kubernetes, of an image of its own; "" without one, and if Glance does not
+        respond.
     :raises errors.InvalidRequest: naming the rule.
     :raises errors.InvalidConfiguration: the policy cannot be read.
     """

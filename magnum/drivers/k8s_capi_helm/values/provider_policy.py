@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The provider's policy: rules of the cloud's operator about what tenants may request.
 
-A rule is about what a request changes. What a cluster has already, because it is older than the
-rule, keeps nobody from resizing it to fewer nodes or from upgrading it.
+A rule is about what a request changes. A cluster that is older than the rule can be resized to
+fewer nodes, and upgraded, whatever else of it the rule does not allow.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ class TestUpgrade(DiffCase):
         self.diff("--template", self.next.uuid)
 
     def test_a_label_without_a_value(self) -> None:
-        self.refused("--label takes NAME=VALUE", "demo", "--label", "boot_volume_size")
+        self.refused("--label has 'boot_volume_size'", "demo", "--label", "boot_volume_size")
 
     def test_the_cluster_as_it_is_after_render(self) -> None:
         self.assertEqual(self.live_values["nodeGroups"], self.values()["nodeGroups"])

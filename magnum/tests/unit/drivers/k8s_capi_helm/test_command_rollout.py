@@ -163,7 +163,7 @@ class TestStart(RolloutCase):
             (("patch", "--template", "next", "--budget", "0"), "--budget is 0, and at least 1"),
             (("patch", "--template", "next", "--waves", "1,x"), "--waves takes sizes"),
             (("patch", "--template", "next", "--window", "night"), "'night'"),
-            (("patch", "--template", "next", "--with-label", "x"), "--with-label takes"),
+            (("patch", "--template", "next", "--with-label", "x"), "--with-label has 'x'"),
             (("patch", "--template", "next", "--cluster", "x"), "There is no such cluster"),
         ):
             with self.subTest(argv):

@@ -182,7 +182,7 @@ class TestNodegroups(PolicyCase):
 
     def test_a_label_that_is_refused(self) -> None:
         self.rules("rules: [{name: r, labels: {boot_volume_type: {refused: true}}}]")
-        self.add_group("more", labels={"boot_volume_size": "20", "boot_volume_type": "nvme"})
+        self.add_group("more", labels={"boot_volume_size": "20", "boot_volume_type": "fast"})
         self.failed("more", "'boot_volume_type' of nodegroup 'more' may not be set")
 
     def test_an_image_of_its_own(self) -> None:

@@ -67,7 +67,7 @@ class Fleet:
     def step(self, minutes: float = 0, *, is_open: bool = True) -> tuple[str, ...]:
         """One look; what is next is requested."""
         now = later(minutes)
-        self.rollout, chosen = plan_next(self.rollout, self.clusters, now, is_open=is_open)
+        self.rollout, chosen = plan_next(self.rollout, self.clusters, now, is_window_open=is_open)
         for uuid in chosen:
             self.rollout = with_request(self.rollout, uuid, now)
         return chosen
@@ -151,6 +151,11 @@ class TestPlan(unittest.TestCase):
         fleet = Fleet(rollout("11", budget=1))
         fleet.clusters["u0"] = BUSY
         self.assertEqual(("u1",), fleet.step())
+        said = "It is UPDATE_IN_PROGRESS, and is upgraded when its status is COMPLETE."
+        self.assertEqual(said, fleet.rollout.members[0].text)
+        fleet.clusters |= {"u0": WELL, "u1": UPGRADED}
+        self.assertEqual(("u0",), fleet.step(1))
+        self.assertEqual("", fleet.rollout.members[0].text)
 
     def test_one_that_has_failed_before_is_left_out_when_its_wave_is_through(self) -> None:
         fleet = Fleet(rollout("112", budget=2))
@@ -256,6 +261,26 @@ class TestStop(unittest.TestCase):
         self.assertEqual(("u0",), fleet.step(1))
 
 
+#: As the first version of the command has recorded it: clusters of running rollouts are in it.
+RECORDED = """{"format": 1, "name": "minor", "template": "54a92f9f", "template_name": "kube-1.34",
+ "members": [
+  {"uuid": "3496eb87", "name": "a", "wave": 1, "template": "4f1a51c1", "state": "requested",
+   "since": "2026-11-28T12:51:11.309426+00:00", "attempts": 1, "is_retry": false, "text": ""},
+  {"uuid": "3a08c2ce", "name": "b", "wave": 2, "template": "a4593104", "state": "pending",
+   "since": null, "attempts": 0, "is_retry": false, "text": ""}],
+ "budget": 2, "max_batch_size": 1, "soak": 0.0, "timeout": 7200.0, "window": "",
+ "state": "running", "text": ""}"""
+
+
+class TestRecord(unittest.TestCase):
+    def test_a_record_of_the_first_version_is_read(self) -> None:
+        since = datetime.datetime(2026, 11, 28, 12, 51, 11, 309426, datetime.timezone.utc)
+        first = RolloutMember("3496eb87", "a", 1, "4f1a51c1", REQUESTED, since, attempts=1)
+        second = RolloutMember("3a08c2ce", "b", 2, "a4593104")
+        expected = Rollout("minor", "54a92f9f", "kube-1.34", (first, second), budget=2)
+        self.assertEqual(expected, decode_rollout(RECORDED))
+
+
 class TestDeath(unittest.TestCase):
     def test_a_request_that_was_stored_and_never_made_is_made_once_more(self) -> None:
         fleet = Fleet(rollout("1"))
@@ -298,7 +323,7 @@ class TestProperties(unittest.TestCase):
             observed = {f"u{index}": seen for index, seen in enumerate(look) if seen is not None}
             before = current
             now = later(5 * minute)
-            current, chosen = plan_next(current, observed, now, is_open=True)
+            current, chosen = plan_next(current, observed, now, is_window_open=True)
             for uuid in chosen:
                 current = with_request(current, uuid, now)
             self.assertEqual(current, decode_rollout(encode_rollout(current)))
