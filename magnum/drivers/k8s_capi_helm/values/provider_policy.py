@@ -63,20 +63,24 @@ class PolicyRule:
         return project_id not in self.excluded_projects
 
 
-def _sizes(request: ClusterRequest) -> list[int]:
+def _sizes(request: ClusterRequest) -> dict[str, int]:
     """The machines that each nodegroup may come to have: its number, or the autoscaler's bound."""
-    counts = [
-        nodegroups.nodegroup_counts(nodegroup, request.labels) for nodegroup in request.node_groups
-    ]
-    return [int(count.get("machineCountMax") or count["machineCount"]) for count in counts]
+    counts = {
+        nodegroup.name: nodegroups.nodegroup_counts(nodegroup, request.labels)
+        for nodegroup in request.node_groups
+    }
+    return {
+        name: int(count.get("machineCountMax") or count["machineCount"])
+        for name, count in counts.items()
+    }
 
 
-#: The limits of a rule: what each counts of a request.
-LIMITS: Mapping[str, Callable[[ClusterRequest], int]] = {
-    "max_control_plane_nodes": lambda request: request.control_plane.count,
-    "max_nodegroups": lambda request: len(request.node_groups),
-    "max_nodes": lambda request: sum(_sizes(request)),
-    "max_nodes_per_nodegroup": lambda request: max(_sizes(request), default=0),
+#: The limits of a rule: what each counts of a request, by nodegroup; "" stands for the cluster.
+LIMITS: Mapping[str, Callable[[ClusterRequest], dict[str, int]]] = {
+    "max_control_plane_nodes": lambda request: {"": request.control_plane.count},
+    "max_nodegroups": lambda request: {"": len(request.node_groups)},
+    "max_nodes": lambda request: {"": sum(_sizes(request).values())},
+    "max_nodes_per_nodegroup": _sizes,
 }
 
 
@@ -111,11 +115,11 @@ def _of_sizes(
     rule: PolicyRule, request: ClusterRequest, previous: ClusterRequest | None
 ) -> Iterator[str]:
     for name, limit in rule.limits.items():
-        count = LIMITS[name](request)
-        is_growing = previous is None or count > LIMITS[name](previous)
-        if count > limit and is_growing:
-            what = name.removeprefix("max_").replace("_", " ")
-            yield f"the request comes to {count} {what}, and {limit} are allowed"
+        before = LIMITS[name](previous) if previous else {}
+        for nodegroup, count in LIMITS[name](request).items():
+            if count > max(limit, before.get(nodegroup, 0)):
+                what = name.removeprefix("max_").replace("_", " ")
+                yield f"the request comes to {count} {what}, and {limit} are allowed"
 
 
 def _of_version(rule: PolicyRule, version: str, previous_version: str) -> Iterator[str]:
@@ -152,21 +156,22 @@ def _of_labels(
     rule: PolicyRule, request: ClusterRequest, previous: ClusterRequest | None
 ) -> Iterator[str]:
     """What labels of the cluster, and those of its nodegroups, violate."""
-    nodegroups = previous.node_groups if previous else ()
-    before = {nodegroup.name: nodegroup.labels for nodegroup in nodegroups}
+    old = previous.labels if previous else None
+    old_given = previous.given_labels if previous else frozenset()
+    old_groups = previous.node_groups if previous else ()
+    old_labels = {nodegroup.name: nodegroup.labels for nodegroup in old_groups}
     for name, label_rule in rule.labels.items():
-        old = previous.labels if previous else None
         if label_rule.is_refused and name in request.given_labels:
-            was_given = previous is not None and name in previous.given_labels
-            if not was_given or getattr(request.labels, name) != getattr(old, name):
+            is_unchanged = getattr(request.labels, name) == getattr(old, name, None)
+            if not (name in old_given and is_unchanged):
                 yield f"label '{name}' may not be set"
         yield from _of_label(name, label_rule, request.labels, old, "")
         for nodegroup in request.node_groups:
             if nodegroup.labels is not None:
-                owner = f" of nodegroup '{nodegroup.name}'"
                 # What it has of the cluster is the cluster's.
-                old = before.get(nodegroup.name) or request.labels
-                yield from _of_label(name, label_rule, nodegroup.labels, old, owner)
+                own_old = old_labels.get(nodegroup.name) or request.labels
+                owner = f" of nodegroup '{nodegroup.name}'"
+                yield from _of_label(name, label_rule, nodegroup.labels, own_old, owner)
 
 
 def _of_label(

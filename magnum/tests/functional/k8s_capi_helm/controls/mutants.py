@@ -2061,6 +2061,42 @@ _COMMANDS = (
 )
 _OPERATION = (
     Mutant(
+        "policy-blocks-older",
+        "a cluster that is older than a rule cannot become smaller",
+        f"{DRIVER}/values/provider_policy.py",
+        "            if count > max(limit, before.get(nodegroup, 0)):\n",
+        "            if count > limit:\n",
+        Suite.UNIT,
+        ("test_policy.TestResize",),
+    ),
+    Mutant(
+        "policy-excused-by-another",
+        "a nodegroup may be too large because another one is",
+        f"{DRIVER}/values/provider_policy.py",
+        "before.get(nodegroup, 0)):\n",
+        "max(before.values(), default=0)):\n",
+        Suite.UNIT,
+        ("test_policy.TestResize",),
+    ),
+    Mutant(
+        "policy-forgets-nodegroups",
+        "a refused label is accepted in a nodegroup",
+        f"{DRIVER}/values/provider_policy.py",
+        "    if rule.is_refused and owner:\n",
+        "    if False:\n",
+        Suite.UNIT,
+        ("test_policy.TestNodegroups",),
+    ),
+    Mutant(
+        "policy-any-version",
+        "a rule about versions is never kept",
+        f"{DRIVER}/values/provider_policy.py",
+        "    if specifiers.contains(new):\n",
+        "    if new:\n",
+        Suite.UNIT,
+        ("test_policy.TestUpgrade",),
+    ),
+    Mutant(
         "request-to-nobody",
         "the command asks for an upgrade where no conductor listens",
         "magnum_k8s_capi_helm/conductor.py",

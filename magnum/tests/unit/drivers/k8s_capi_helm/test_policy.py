@@ -160,6 +160,17 @@ class TestResize(PolicyCase):
         self.assertIn("policy for clusters cannot be read", self.cluster().status_reason)
         self.assertEqual(1, self.group("default-worker").node_count)
 
+    def test_another_nodegroup_that_is_too_large_already_excuses_none(self) -> None:
+        CONF.set_override("policy_file", "", "capi_helm")
+        self.add_group("large", 9)
+        self.capi_converges()
+        self.status_task(2)
+        self.rules("rules: [{name: r, max_nodes_per_nodegroup: 3}]")
+        self.resize(4)
+        cluster = self.cluster()
+        self.assertEqual("UPDATE_FAILED", cluster.status)
+        self.assertIn("comes to 4 nodes per nodegroup, and 3 are allowed", cluster.status_reason)
+
 
 class TestNodegroups(PolicyCase):
     def failed(self, name: str, words: str) -> None:
