@@ -93,12 +93,8 @@ def _plan(
     title = f"{live.chart_name} {live.chart_version}" if live else ""
     record = clients.leases.read(owner.namespace, owner.release)
     if record is not None:
-        if record.cluster_uuid == owner.cluster_uuid:
-            return AdoptionPlan(AdoptionState.ADOPTED, title)
-        raise errors.NotOwned(
-            "The release has the Lease of another cluster of Magnum. The Lease of "
-            f"'{owner.release}' is that of cluster '{record.cluster_uuid}'."
-        )
+        ownership.check_record(record, owner)
+        return AdoptionPlan(AdoptionState.ADOPTED, title)
     if not credential_secret.find_secrets(clients.kube, owner):
         text = (
             "No Secret on this management cluster proves whose the release is. Check the "

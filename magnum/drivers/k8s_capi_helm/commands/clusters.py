@@ -106,11 +106,7 @@ def find_record(run: Reconciliation, cluster: Any) -> tuple[secrets.Owner, Relea
             f"The cluster is not adopted yet. Cluster '{cluster.name}' has no Lease: see "
             f"'k8s-capi-helm adopt --dry-run {cluster.uuid}'."
         )
-    if record.cluster_uuid != owner.cluster_uuid:
-        raise errors.NotOwned(
-            "The release has the Lease of another cluster of Magnum. The Lease of "
-            f"'{owner.release}' is that of cluster '{record.cluster_uuid}'."
-        )
+    ownership.check_record(record, owner)
     return owner, record
 
 

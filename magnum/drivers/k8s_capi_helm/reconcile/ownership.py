@@ -102,6 +102,18 @@ def proved_record(
     return record if record.cluster_uuid == release_owner.cluster_uuid else None
 
 
+def check_record(record: ReleaseRecord, release_owner: secrets.Owner) -> None:
+    """Refuse the Lease of another cluster.
+
+    :raises errors.NotOwned: it is another cluster's, as names of releases may be after a restore.
+    """
+    if record.cluster_uuid != release_owner.cluster_uuid:
+        raise errors.NotOwned(
+            "The release has the Lease of another cluster of Magnum. The Lease of "
+            f"'{release_owner.release}' is that of cluster '{record.cluster_uuid}'."
+        )
+
+
 def is_cluster_deleting(nodegroups: Iterable[Any]) -> bool:
     """Whether Magnum is deleting the whole cluster."""
     masters = [nodegroup for nodegroup in nodegroups if nodegroup.role == reader.MASTER]
