@@ -74,9 +74,10 @@ class Repair:
     make: Callable[[Case], None]
 
 
-def apply_first(case: Case) -> None:
+def apply_first(case: Case) -> bool:
     """Update the release record and make the first repair that applies.
 
+    :returns: whether a repair was made, which may have changed Magnum's objects.
     :raises errors.DriverError: it cannot be made now; the next poll tries again.
     """
     run, found = case.run, case.evaluation
@@ -93,7 +94,8 @@ def apply_first(case: Case) -> None:
         if repair.applies(case):
             LOG.debug("Cluster %s: the health poll does this: %s", case.cluster.uuid, repair.name)
             repair.make(case)
-            return
+            return True
+    return False
 
 
 def is_record_needed(case: Case) -> bool:
@@ -260,12 +262,26 @@ def _write(case: Case) -> None:
 
 
 # Settled clusters ---------------------------------------------------------------------------------
+def _is_outdated(case: Case) -> bool:
+    """Whether a settled cluster has other node counts, or settings of its autoscaler, by now."""
+    return case.is_complete() and (
+        write_status.has_new_sizes(case.nodegroups, case.evaluation)
+        or update_deadline.is_recorded(case.evaluation.record)
+        or _corrects_autoscaler(case)
+    )
+
+
+def _corrects_autoscaler(case: Case) -> bool:
+    is_allowed = case.run.settings.capi_helm.correct_autoscalers
+    return bool(case.evaluation.autoscaler_is_due and is_allowed)
+
+
 def _update_settled(case: Case) -> None:
     """Write the autoscaler's node counts, and correct its Deployment."""
     run, cluster = case.run, case.cluster
-    write_status.write_sizes(case.nodegroups, list(cluster.nodegroups), case.evaluation)
+    write_status.write_sizes(cluster, case.nodegroups, case.evaluation)
     update_deadline.remove(run, cluster, case.evaluation.record)
-    if case.evaluation.autoscaler_is_due and run.settings.capi_helm.correct_autoscalers:
+    if _corrects_autoscaler(case):
         rows = status_task.magnum_rows(run, case.context, cluster)
         reconciler.reconcile(run, rows)
 
@@ -278,5 +294,5 @@ REPAIRS = (
     Repair("continue what has failed and is not applied", _failed_and_unfinished, _reconcile),
     Repair("delete nodegroups again", _deletion_of_nodegroups_failed, _delete_nodegroups),
     Repair("write the status of a cluster that recovered", Case.is_failed, _write),
-    Repair("update a settled cluster", Case.is_complete, _update_settled),
+    Repair("update a settled cluster", _is_outdated, _update_settled),
 )

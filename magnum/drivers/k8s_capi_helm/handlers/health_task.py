@@ -77,12 +77,12 @@ def _repair_changed(
     case = _evaluated(run, context, cluster, nodegroups_observed, known)
     evaluation = case.evaluation
     try:
-        health_repairs.apply_first(case)
+        is_repaired = health_repairs.apply_first(case)
     except errors.DriverError as error:
         # What was seen is true all the same; the next poll tries again.
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return _with_refusal(run, context, cluster, nodegroups_observed, evaluation)
-    if _is_shown(run, cluster, evaluation):
+    if _is_shown(run, cluster, evaluation, is_repaired):
         evaluation.keep(run, cluster, versions)
     return _with_refusal(run, context, cluster, nodegroups_observed, evaluation)
 
@@ -110,12 +110,14 @@ def _evaluated(
     return dataclasses.replace(case, evaluation=evaluation)
 
 
-def _is_shown(run: Reconciliation, cluster: Any, evaluation: Evaluation) -> bool:
+def _is_shown(run: Reconciliation, cluster: Any, evaluation: Evaluation, is_repaired: bool) -> bool:
     """Whether Magnum shows the verdict already, and no repair has changed its objects."""
     verdict, inputs = evaluation.verdict, evaluation.inputs
     shown = cluster.health_status, dict(cluster.health_status_reason or {})
     if inputs is None or shown != (verdict.health, dict(verdict.health_reason)):
         return False
+    if not is_repaired:
+        return True
     magnum = evaluation_inputs.magnum_digest(run.settings, cluster, list(cluster.nodegroups))
     return magnum == inputs.magnum
 

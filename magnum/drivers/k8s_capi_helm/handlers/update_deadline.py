@@ -37,6 +37,11 @@ def add(run: Reconciliation, context: Any, cluster: Any, record: ReleaseRecord) 
     )
 
 
+def is_recorded(record: ReleaseRecord | None) -> bool:
+    """Whether a record has a deadline of an update."""
+    return record is not None and any(operation.id == _ID for operation in record.operations)
+
+
 def remove(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> None:
     """Remove the deadline that was recorded while another reconciliation ended the update.
 
@@ -45,7 +50,7 @@ def remove(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> N
     :param cluster: settled.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    if record is not None and any(operation.id == _ID for operation in record.operations):
+    if is_recorded(record):
         run.clients.leases.finish(
             reader.cluster_namespace(cluster, run.settings), cluster.stack_id, [_ID]
         )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import dataclasses
 import datetime
 from typing import Any
@@ -142,20 +143,38 @@ def reset_refused(context: Any, cluster: Any, nodegroups_observed: list[Any]) ->
             put(obj, status=writer.Status.UPDATE_COMPLETE)
 
 
-def write_sizes(nodegroups_observed: list[Any], current: list[Any], evaluation: Evaluation) -> None:
+def has_new_sizes(nodegroups_observed: list[Any], evaluation: Evaluation) -> bool:
+    """Whether Magnum shows other numbers or addresses of a cluster at rest than there are."""
+    return not evaluation.unreachable and any(_new_sizes(nodegroups_observed, evaluation))
+
+
+def write_sizes(cluster: Any, nodegroups_observed: list[Any], evaluation: Evaluation) -> None:
     """Write numbers and addresses of a cluster at rest: the autoscaler and auto healing go on.
 
+    Nothing is written when a request has come in between.
+
     :param nodegroups_observed: the nodegroup rows as they were when the verdict was made.
-    :param current: as they are now; nothing is written when a request has come in between.
     """
-    if evaluation.unreachable or _statuses(nodegroups_observed) != _statuses(current):
+    if not has_new_sizes(nodegroups_observed, evaluation):
         return
+    current = list(cluster.nodegroups)
+    if _statuses(nodegroups_observed) == _statuses(current):
+        for nodegroup, sizes in _new_sizes(current, evaluation):
+            put(nodegroup, **sizes)
+
+
+def _new_sizes(
+    nodegroups: list[Any], evaluation: Evaluation
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The settled nodegroups of which Magnum shows other numbers or addresses, with these."""
     verdicts = {item.name: item for item in evaluation.verdict.groups}
-    entry_names = reader.entry_names_of(current)
-    for nodegroup in current:
+    entry_names = reader.entry_names_of(nodegroups)
+    for nodegroup in nodegroups:
         verdict = verdicts.get(entry_names[nodegroup.name])
         if verdict is not None and (nodegroup.status or "").endswith("_COMPLETE"):
-            _write_sizes(nodegroup, verdict)
+            sizes = _sizes(nodegroup, verdict)
+            if any(getattr(nodegroup, field) != value for field, value in sizes.items()):
+                yield nodegroup, sizes
 
 
 def _is_unchanged(cluster: Any, nodegroups_observed: list[Any], evaluation: Evaluation) -> bool:
@@ -206,14 +225,16 @@ def _write_nodegroup(nodegroup: Any, verdict: GroupVerdict) -> None:
     if verdict.is_deleted:
         saving.destroy(nodegroup)
         return
-    _write_sizes(nodegroup, verdict, status=verdict.status, status_reason=verdict.reason)
+    sizes = _sizes(nodegroup, verdict)
+    put(nodegroup, status=verdict.status, status_reason=verdict.reason, **sizes)
 
 
-def _write_sizes(nodegroup: Any, verdict: GroupVerdict, **fields: Any) -> None:
+def _sizes(nodegroup: Any, verdict: GroupVerdict) -> dict[str, Any]:
+    """Number and addresses of a nodegroup by a verdict, and what Magnum shows where it has none."""
     count = nodegroup.node_count if verdict.node_count is None else verdict.node_count
     is_known = verdict.addresses is not None
     addresses = list(verdict.addresses or ()) if is_known else nodegroup.node_addresses
-    put(nodegroup, node_count=count, node_addresses=addresses, **fields)
+    return {"node_count": count, "node_addresses": addresses}
 
 
 def _current_nodegroups(

@@ -236,7 +236,8 @@ class Informers:
         its objects: as many requests as there are clusters, times the kinds.
         """
         for watch in self.watches:
-            watch.attempted.wait(max(0.0, self._listed_by - self._clock()))
+            if not watch.attempted.is_set():
+                watch.attempted.wait(max(0.0, self._listed_by - self._clock()))
 
     def _tell(self, obj: Json) -> None:
         if self._told is not None:

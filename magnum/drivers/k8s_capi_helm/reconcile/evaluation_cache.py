@@ -126,10 +126,13 @@ class EvaluationCache:
         )
         self._releases: Cache[str, _Release] = Cache(_RELEASE_HOLDS, clock)
 
-    def is_evaluated(self, release: str, magnum: str, *, include_health: bool) -> bool:
-        """Whether there is a verdict on these rows, so that reading the rest may show no change."""
+    def magnum_of(self, release: str, *, include_health: bool) -> str | None:
+        """The digest of Magnum's objects that there is a verdict on, None without one.
+
+        With equal objects, reading the rest may show that nothing has changed.
+        """
         found = self._evaluated.get((release, include_health))
-        return found is not None and found.inputs.magnum == magnum
+        return found.inputs.magnum if found is not None else None
 
     def verdict(self, release: str, inputs: Inputs, now: datetime.datetime) -> Verdict | None:
         """The verdict on the very same inputs, None where there is none that holds.

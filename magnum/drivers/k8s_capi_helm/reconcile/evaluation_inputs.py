@@ -18,7 +18,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, template_row
 from magnum.drivers.k8s_capi_helm.model import (
     Missing,
     names,
@@ -131,8 +131,11 @@ def compare_snapshot(
     :raises errors.DriverError: the management cluster cannot be used.
     """
     clients, release = run.clients, cluster.stack_id
+    evaluated = clients.evaluations.magnum_of(release, include_health=include_health)
+    if evaluated is None:
+        return None
     magnum = magnum_digest(run.settings, cluster, nodegroups)
-    if not clients.evaluations.is_evaluated(release, magnum, include_health=include_health):
+    if magnum != evaluated:
         return None
     view, namespace = clients.reader(), reader.cluster_namespace(cluster, run.settings)
     key = CacheKey(magnum, view, is_settled=include_health and is_settled(cluster, nodegroups))
@@ -255,6 +258,7 @@ def magnum_digest(settings: Settings, cluster: Any, nodegroups: list[Any]) -> st
     options = [
         (group, *sorted(dict(settings[group]).items())) for group in _GROUPS if group in settings
     ]
+    template_row.load_template(cluster)
     rows = [refresh.content(row) for row in (cluster, *nodegroups)]
     return _digest(repr((rows, options)))
 
