@@ -15,21 +15,25 @@ from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
 
 
 def record_verdict(
-    cluster: Any, evaluation: Evaluation, clients: Clients, namespace: str
+    cluster: Any,
+    nodegroups: list[Any],
+    evaluation: Evaluation,
+    clients: Clients,
+    namespace: str,
 ) -> ReleaseRecord | None:
     """Keep what the verdict leaves in the record.
 
+    :param nodegroups: the rows of the cluster's nodegroups, read a moment ago.
     :returns: the record as it is then; None where the verdict is not to be written.
     """
     key, verdict, record = (namespace, cluster.stack_id), evaluation.verdict, evaluation.record
     if record is None:
         return None
-    current = list(cluster.nodegroups)
-    if deleted_names(verdict) or deleting_nodegroups.needs_deleting_status(current, record):
+    if deleted_names(verdict) or deleting_nodegroups.needs_deleting_status(nodegroups, record):
         latest = clients.leases.read(*key)
         if latest is None or latest.operations != record.operations:
             return None
-        if deleting_nodegroups.reassert_deleting(current, latest):
+        if deleting_nodegroups.reassert_deleting(nodegroups, latest):
             return None
         if deleted_names(verdict) and not _is_lock_free(clients, *key, latest):
             # The holder of the lock may be about to create it: nothing is written until then.
@@ -40,7 +44,7 @@ def record_verdict(
             record,
             ready_fingerprint=verdict.fingerprint,
             nodegroup_ready_fingerprints=fingerprints(verdict),
-            ids=_finished(current, evaluation, record),
+            ids=_finished(nodegroups, evaluation, record),
             same_version=evaluation.is_cached,
         )
     except errors.Conflict as error:

@@ -106,16 +106,20 @@ def advance(
     """
     if _is_skipped(cluster):
         return False
-    nodegroups_observed = list(cluster.nodegroups)
+    cluster_rows = magnum_rows(run, context, cluster)
+    nodegroups_observed = cluster_rows.read_nodegroups()
     if not _has_release(run, cluster, nodegroups_observed):
         return False
-    outcome = _outcome(run, context, cluster, nodegroups_observed, trigger, record)
+    outcome = _outcome(run, context, cluster, cluster_rows, trigger, record)
     if outcome is None or deadline.is_expired():
         # The time of the request is over, and a snapshot would need more of it.
         return False
     snapshot = outcome.snapshot
-    if snapshot is None or snapshot.observed is None:
-        nodegroups_observed = list(cluster.nodegroups)
+    if snapshot is None or snapshot.is_changed:
+        nodegroups_observed = cluster_rows.read_nodegroups()
+    elif snapshot.observed is None:
+        # The rows are written before the record, so those that belong to it were read after it.
+        nodegroups_observed = cluster_rows.nodegroups
     evaluation = observe.evaluate_cluster(
         run, cluster, nodegroups_observed, outcome, may_finish=trigger.may_finish
     )
@@ -140,11 +144,12 @@ def _outcome(
     run: Reconciliation,
     context: Any,
     cluster: Any,
-    nodegroups_observed: list[Any],
+    cluster_rows: MagnumRows,
     trigger: Trigger,
     record: ReleaseRecord | None,
 ) -> observe.ApplyOutcome | None:
     """Apply what is pending; None where the pass is done with that."""
+    nodegroups_observed = cluster_rows.nodegroups
     try:
         check = evaluation_inputs.compare_snapshot(run, cluster, nodegroups_observed, record=record)
         if check is not None and check.verdict is not None:
@@ -156,7 +161,7 @@ def _outcome(
         if model_operation.is_being_deleted(known.record):
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return None
-        applied = _apply(run, context, cluster, known, may_finish=trigger.may_finish)
+        applied = _apply(run, context, cluster, cluster_rows, known, may_finish=trigger.may_finish)
         return observe.ApplyOutcome(snapshot=applied)
     except errors.DriverError as error:
         if trigger.is_left_to_others(error):
@@ -177,7 +182,13 @@ def _is_record_needed(record: ReleaseRecord | None, nodegroups: list[Any]) -> bo
 
 
 def _apply(
-    run: Reconciliation, context: Any, cluster: Any, snapshot: ReleaseSnapshot, *, may_finish: bool
+    run: Reconciliation,
+    context: Any,
+    cluster: Any,
+    cluster_rows: MagnumRows,
+    snapshot: ReleaseSnapshot,
+    *,
+    may_finish: bool,
 ) -> ReleaseSnapshot | None:
     """Apply what is pending.
 
@@ -193,11 +204,10 @@ def _apply(
             "belongs to this cluster. Ask the operator to check which management cluster the "
             "driver's kubeconfig names."
         )
-    deleting_nodegroups.reassert_deleting(cluster.nodegroups, record)
+    deleting_nodegroups.reassert_deleting(cluster_rows.nodegroups, record)
     if may_finish:
         record = update_deadline.add(run, context, cluster, record)
     snapshot = dataclasses.replace(snapshot, record=record)
-    cluster_rows = magnum_rows(run, context, cluster)
     return reconciler.reconcile(run, cluster_rows, snapshot=snapshot)
 
 

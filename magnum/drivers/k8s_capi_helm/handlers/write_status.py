@@ -36,12 +36,13 @@ def write(
     :param nodegroups_observed: the nodegroup rows as they were when the verdict was made.
     :returns: False where nothing had to be written, and nothing has changed meanwhile.
     """
-    if _current_nodegroups(context, cluster, nodegroups_observed) is None:
+    current = _current_nodegroups(context, cluster, nodegroups_observed)
+    if current is None:
         return True
     if evaluation.is_readable and _is_unchanged(cluster, nodegroups_observed, evaluation):
         return False
     clients.evaluations.forget_verdict(cluster.stack_id)
-    _write(context, cluster, nodegroups_observed, evaluation, clients, namespace)
+    _write(context, cluster, current, evaluation, clients, namespace)
     return True
 
 
@@ -53,12 +54,13 @@ def _write(
     clients: Clients,
     namespace: str,
 ) -> None:
-    readable = evaluation.is_readable
-    latest = (
-        record_verdict.record_verdict(cluster, evaluation, clients, namespace) if readable else None
-    )
-    if readable and latest is None:
-        return
+    latest = None
+    if evaluation.is_readable:
+        latest = record_verdict.record_verdict(
+            cluster, nodegroups_observed, evaluation, clients, namespace
+        )
+        if latest is None:
+            return
     # To settle takes time, and passes of one process meet: none writes after one that has ended it.
     with clients.verdict_locks.get(cluster.uuid):
         current = _current_nodegroups(context, cluster, nodegroups_observed)

@@ -33,6 +33,10 @@ _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 # Variables by which an operator's shell would send helm to another cluster, namespace or store.
 _MISLEADING = ("HELM_KUBE", "HELM_NAMESPACE", "HELM_DRIVER", "HELM_DEBUG", "HELM_MAX_HISTORY")
+# Go collects garbage when the heap has grown by so many percent; 100 is Go's default. A run of helm
+# is short: it takes a sixth less of the processor's time, and at most 16 MiB more of memory.
+# https://go.dev/doc/gc-guide
+_GARBAGE_COLLECTOR = ("GOGC", "400")
 # The schema of the API server is fetched and parsed for a look at each object that takes half of a
 # run's time. The chart's own schema is checked before it, and the server checks each object after.
 # pyhelm3 0.4 has a parameter for it, which hands the flag to helm letter by letter.
@@ -219,11 +223,15 @@ def executable_identity(executable: str) -> tuple[object, ...]:
 
 
 def environment(variables: Mapping[str, str], kubeconfig: str | None) -> dict[str, str]:
-    """The environment of helm: this process's own, without what would mislead helm."""
+    """The environment of helm: this process's own, without what would mislead helm.
+
+    An operator's own ``GOGC`` stays.
+    """
     kept_variables = {
         key: value for key, value in variables.items() if not key.startswith(_MISLEADING)
     }
     kept_variables.pop("KUBECONFIG", None)
     if kubeconfig is not None:
         kept_variables["KUBECONFIG"] = kubeconfig
+    kept_variables.setdefault(*_GARBAGE_COLLECTOR)
     return kept_variables

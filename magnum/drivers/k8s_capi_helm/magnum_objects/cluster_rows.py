@@ -19,6 +19,7 @@ class MagnumRows:
     """``reconcile.cluster_rows.ClusterRows`` of a Magnum cluster.
 
     :param is_recent: whether a nodegroup's row is so young that its request may still be validated.
+    :ivar nodegroups: the rows of its nodegroups, as they were read last.
     """
 
     def __init__(
@@ -32,6 +33,12 @@ class MagnumRows:
         self._cluster = cluster
         self._settings = settings
         self._is_recent = is_recent
+        self.nodegroups: list[NodeGroup] = []
+
+    def read_nodegroups(self) -> list[NodeGroup]:
+        """The rows of its nodegroups, read now."""
+        self.nodegroups = list(self._cluster.nodegroups)
+        return self.nodegroups
 
     def request(self) -> ClusterRequest:
         """What they ask for now.
@@ -40,7 +47,7 @@ class MagnumRows:
         """
         refresh.refresh(self._cluster, self._cluster.obj_context)
         return reader.cluster_request(
-            self._cluster, self._cluster.nodegroups, self._settings, is_recent=self._is_recent
+            self._cluster, self.read_nodegroups(), self._settings, is_recent=self._is_recent
         )
 
     def request_with_deleted(self) -> ClusterRequest:

@@ -508,5 +508,11 @@ class TestEnvironment(testtools.TestCase):
             "KUBECONFIG": "/other",
         }
         kept = {"PATH": "/bin", "HOME": "/h", "HELM_CACHE_HOME": "/c"}
-        self.assertEqual({**kept, "KUBECONFIG": "/k"}, cli.environment(own, "/k"))
-        self.assertEqual(kept, cli.environment(own, None))
+        found = cli.environment(own, "/k")
+        found.pop("GOGC")
+        self.assertEqual({**kept, "KUBECONFIG": "/k"}, found)
+        self.assertNotIn("KUBECONFIG", cli.environment(own, None))
+
+    def test_an_operators_garbage_collector_stays(self) -> None:
+        self.assertGreater(int(cli.environment({}, None)["GOGC"]), 100)
+        self.assertEqual("50", cli.environment({"GOGC": "50"}, None)["GOGC"])
