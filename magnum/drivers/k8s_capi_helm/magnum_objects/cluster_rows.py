@@ -9,7 +9,7 @@ from typing import Any
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, template_row, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Operation, UpgradeTarget
 from magnum.objects import cluster_template as template_object
@@ -46,6 +46,7 @@ class MagnumRows:
         Who has waited for the lock may have read the cluster before an upgrade was accepted.
         """
         refresh.refresh(self._cluster, self._cluster.obj_context)
+        template_row.load_template(self._cluster)
         return reader.cluster_request(
             self._cluster, self.read_nodegroups(), self._settings, is_recent=self._is_recent
         )

@@ -10,7 +10,7 @@ from typing import TypedDict
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects import node_metadata, template_row
+from magnum.drivers.k8s_capi_helm.magnum_objects import node_metadata
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import (
     cni,
     start_timeout,
@@ -57,7 +57,7 @@ def cluster_request(
         to be checked.
     :param include_deleted: with the nodegroups that are to go, as if they stayed.
     """
-    template, all_nodegroups = template_row.load_template(cluster), list(nodegroups)
+    template, all_nodegroups = cluster.cluster_template, list(nodegroups)
     texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
     typed = labels.parse(texts, conf_module.label_defaults(conf), running_labels=texts)
     return ClusterRequest(
