@@ -44,7 +44,7 @@ from magnum.service import periodic
 CONF = magnum.conf.CONF
 Json = dict[str, Any]
 #: Of a row: what the database gives, and what belongs to other rows.
-_LEFT = ("id", "created_at", "updated_at", "cluster_template", "node_addresses", "master_addresses")
+_LEFT = ("id", "created_at", "updated_at", "cluster_template")
 _IN_PROGRESS = ["CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"]
 #: How many functions a profile has, and what the paths of this driver's contain.
 _PROFILED, _PACKAGE = 30, "k8s_capi_helm"

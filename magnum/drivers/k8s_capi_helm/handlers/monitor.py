@@ -54,9 +54,12 @@ class Monitor(monitors.MonitorBase):  # type: ignore[misc]
             self.data["health_status_reason"] = {_part(error): _sentence(error)}
             return
         if verdict is not None:
-            self.data["health_status"] = verdict.health
             texts = column_limits.fit("health_status_reason", verdict.health_reason)
-            self.data["health_status_reason"] = texts
+            shown = self.cluster.health_status, dict(self.cluster.health_status_reason or {})
+            # Magnum saves the cluster wherever there is data, equal or not.
+            if shown != (verdict.health, texts):
+                self.data["health_status"] = verdict.health
+                self.data["health_status_reason"] = texts
 
 
 def _part(error: Exception) -> str:

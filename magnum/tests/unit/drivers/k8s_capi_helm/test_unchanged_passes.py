@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import names, Operation, Verb
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.test_status_task_with_watches import WatchingWorld
 
@@ -370,6 +371,16 @@ class TestAtRest(UnchangedWorld):
         for _ in range(3):
             self.assertEqual((0, 0), self.health_pass())
         self.assertEqual("HEALTHY", self.cluster().health_status)
+
+    def test_a_conductor_that_starts_lists_the_nodegroups_once_and_saves_nothing(self) -> None:
+        self.ports = dataclasses.replace(self.ports, evaluations=EvaluationCache())
+        self.driver = self.new_driver()
+        [cluster] = objects.Cluster.list(self.context)
+        self.assertIsNotNone(cluster.cluster_template)
+        monitor = self.driver.get_monitor(self.context, cluster)
+        self.assertEqual(1, self.counted(monitor.poll_health_status)[1], self.statements)
+        self.assertEqual({}, monitor.data)
+        self.assertEqual((0, 0), self.health_pass())
 
     def test_a_changed_object_is_seen(self) -> None:
         self.assertEqual((0, 0), self.health_pass())
