@@ -41,7 +41,7 @@ builders = CASES.builders
 #: Kinds in the order of names.py that the fleet has objects of.
 _MADE = {kind.name: kind for kind in (*KINDS, names.LEASE, names.SECRET)}
 #: Of ``metadata``: what the server gives.
-_SERVERS = ("uid", "generation", "resourceVersion", "creationTimestamp", "managedFields")
+_SERVERS = ("uid", "generation", "resourceVersion", "creationTimestamp")
 _EVENTS = 5
 _CLUSTERS_PER_PROJECT = 10
 #: Objects of one transaction, and their bytes; etcd takes 128, and 1.5 MiB.
