@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pass costs beside the peer driver's: counts, spreads, ratios and the verdict on goals.
+"""What a pass costs beside the same of peer drivers: counts, spreads, ratios, verdict on goals.
 
 Pure: :mod:`tools.pass_bench` measures. Times depend on the machine and on what else it does, so
 goals are about requests, and about processor time as a part of the peer's in the same round.
@@ -15,9 +15,10 @@ import json
 import math
 import statistics
 
-#: The drivers that take turns: one that does nothing, the peer, and this one.
-NOTHING, PEER, OWN = "0", "H", "this driver"
-DRIVERS = (NOTHING, PEER, OWN)
+#: The drivers that take turns: one that does nothing, the peer of the goals (magnum-capi-helm),
+#: another peer (magnum-cluster-api), and this one.
+NOTHING, PEER, OTHER_PEER, OWN = "0", "H", "V", "this driver"
+DRIVERS = (NOTHING, PEER, OTHER_PEER, OWN)
 AT_REST, PENDING, COMPLETING = "at rest, health", "pending, status", "completing, status"
 #: Clusters are in namespaces with this prefix. A watch of all namespaces, a list for it, the
 #: controllers' Leases and a question whether anybody answers are a process's, for any number of
@@ -152,11 +153,11 @@ def over(costs: Sequence[Cost], nothing: Sequence[Cost]) -> list[float]:
     ]
 
 
-def ratios(costs: Mapping[str, Sequence[Cost]]) -> list[float]:
-    """This driver's milliseconds as parts of the peer's, both over nothing, round by round."""
-    own, peer = (over(costs[driver], costs[NOTHING]) for driver in (OWN, PEER))
+def ratios(costs: Mapping[str, Sequence[Cost]], driver: str = OWN) -> list[float]:
+    """A driver's milliseconds as parts of those of H, both over nothing, round by round."""
+    asked, peer = (over(costs[one], costs[NOTHING]) for one in (driver, PEER))
     return [
-        mine / theirs if theirs > 0 else math.nan for mine, theirs in zip(own, peer, strict=True)
+        mine / theirs if theirs > 0 else math.nan for mine, theirs in zip(asked, peer, strict=True)
     ]
 
 

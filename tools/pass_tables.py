@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import statistics
 
 from tools import pass_costs
-from tools.pass_costs import Cost, NOTHING, OWN, PEER
+from tools.pass_costs import Cost, NOTHING, PEER
 
 #: MiB settled and at most, by phase and driver, one for each round.
 Memory = Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]]
@@ -25,16 +25,20 @@ def costs(clusters: int, found: Costs, *, verbose: bool) -> str:
             f"  {'':12}{'requests':>9}{'process':>8}{'processor ms':>24}{'over 0':>24}"
             f"{'part of H':>20}{'passes':>7}",
         ]
-        for driver, rows in ((one, drivers[one]) for one in pass_costs.DRIVERS):
-            lines.append(_line(driver, rows, drivers, clusters))
+        for driver in _present(drivers):
+            lines.append(_line(driver, drivers, clusters))
             if verbose:
-                lines += [f"{'':14}{text}" for text in _requests(rows)]
+                lines += [f"{'':14}{text}" for text in _requests(drivers[driver])]
     return "\n".join(lines)
 
 
-def _line(
-    driver: str, rows: Sequence[Cost], drivers: Mapping[str, Sequence[Cost]], clusters: int
-) -> str:
+def _present(drivers: Mapping[str, object]) -> list[str]:
+    """Those that took turns, in the order of the tables."""
+    return [one for one in pass_costs.DRIVERS if one in drivers]
+
+
+def _line(driver: str, drivers: Mapping[str, Sequence[Cost]], clusters: int) -> str:
+    rows = drivers[driver]
     asked = statistics.median(one.asked for one in rows)
     process = statistics.median(one.of_process * clusters for one in rows)
     passes = statistics.median(one.passes for one in rows)
@@ -42,8 +46,8 @@ def _line(
     over = ratio = ""
     if driver != NOTHING:
         over = pass_costs.spread(pass_costs.over(rows, drivers[NOTHING])).text()
-    if driver == OWN:
-        ratio = pass_costs.spread(pass_costs.ratios(drivers)).text()
+    if driver not in (NOTHING, PEER):
+        ratio = pass_costs.spread(pass_costs.ratios(drivers, driver)).text()
     return (
         f"  {driver:12}{asked:9.2f}{process:8.1f}{milliseconds:>24}{over:>24}"
         f"{ratio:>20}{passes:7.0f}"
@@ -59,7 +63,7 @@ def memory(found: Memory) -> str:
     """What a conductor has in memory at the end of a phase, over one whose driver does nothing."""
     lines = ["", "memory of the process over 0, MiB", f"  {'':34}{'settled':>22}{'peak':>22}"]
     for phase, drivers in found.items():
-        for driver in (PEER, OWN):
+        for driver in (one for one in _present(drivers) if one != NOTHING):
             spreads = [
                 pass_costs.spread(
                     [

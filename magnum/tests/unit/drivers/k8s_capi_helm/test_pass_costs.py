@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmark of a pass makes of an audit log, of rounds and of its goals."""
+"""What the benchmark of a pass makes of an audit log, of rounds and of its goals, and prints."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import testtools
 
-from tools import pass_costs
-from tools.pass_costs import Cost, NOTHING, OWN, PEER
+from tools import pass_costs, pass_tables
+from tools.pass_costs import Cost, NOTHING, OTHER_PEER, OWN, PEER
 
 
 def event(verb: str, resource: str = "leases", code: int = 200, **more: Any) -> str:
@@ -88,6 +88,16 @@ class TestRatios(testtools.TestCase):
         self.assertEqual([2.0, 16.0], pass_costs.over(costs[OWN], costs[NOTHING]))
         self.assertEqual([0.5, 2.0], pass_costs.ratios(costs))
 
+    def test_another_peer_is_compared_with_the_same_one(self) -> None:
+        costs = {
+            NOTHING: [Cost({}, 10.0)],
+            PEER: [Cost({}, 14.0)],
+            OTHER_PEER: [Cost({}, 22.0)],
+            OWN: [Cost({}, 12.0)],
+        }
+        self.assertEqual([3.0], pass_costs.ratios(costs, OTHER_PEER))
+        self.assertEqual([0.5], pass_costs.ratios(costs))
+
     def test_magnums_part_of_each_pass_is_taken_off(self) -> None:
         nothing = [Cost({}, 20.0, passes=2)]
         self.assertEqual([5.0], pass_costs.over([Cost({}, 35.0, passes=3)], nothing))
@@ -119,9 +129,73 @@ class TestGoals(testtools.TestCase):
             ):
                 self.assertEqual(met, found, phase)
 
+    def test_another_peer_changes_no_goal(self) -> None:
+        for phase in pass_costs.GOALS:
+            costs = {
+                NOTHING: [Cost({}, 5.0)],
+                PEER: [Cost({}, 15.0)],
+                OWN: [Cost({}, 6.0)],
+            }
+            without = pass_costs.checks(phase, costs)
+            with_other = {**costs, OTHER_PEER: [Cost({"get clusters": 9.0}, 100.0)]}
+            self.assertEqual(without, pass_costs.checks(phase, with_other))
+
     def test_what_cannot_be_measured_is_not_met(self) -> None:
         costs = {driver: [Cost({}, 5.0)] for driver in pass_costs.DRIVERS}
         requests, processor = pass_costs.checks(pass_costs.AT_REST, costs)
         self.assertTrue(requests.met)
         self.assertTrue(math.isnan(processor.measured))
         self.assertFalse(processor.met)
+
+
+class TestTables(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.costs = {
+            NOTHING: [Cost({}, 10.0)],
+            PEER: [Cost({"get clusters": 4.0}, 14.0)],
+            OTHER_PEER: [Cost({"create leases": 1.0, "list machines": 1.0}, 22.0)],
+            OWN: [Cost({"get leases": 0.5}, 12.0)],
+        }
+        self.megabytes = {
+            driver: [{"settled": settled, "peak": settled + 1.0}]
+            for driver, settled in ((NOTHING, 90.0), (PEER, 92.0), (OTHER_PEER, 120.0), (OWN, 95.0))
+        }
+
+    def printed(self, *, verbose: bool = False) -> list[str]:
+        """The lines below the head of a table, their words one space apart."""
+        text = pass_tables.costs(20, {pass_costs.PENDING: self.costs}, verbose=verbose)
+        return [" ".join(line.split()) for line in text.splitlines()[3:]]
+
+    def test_each_driver_has_a_line(self) -> None:
+        nothing, peer, other, own = self.printed()
+        self.assertEqual("0 0.00 0.0 10.00 (10.00..10.00) 1", nothing)
+        self.assertEqual("H 4.00 0.0 14.00 (14.00..14.00) 4.00 (4.00..4.00) 1", peer)
+        part = "12.00 (12.00..12.00) 3.00 (3.00..3.00)"
+        self.assertEqual(f"V 2.00 0.0 22.00 (22.00..22.00) {part} 1", other)
+        part = "2.00 (2.00..2.00) 0.50 (0.50..0.50)"
+        self.assertEqual(f"this driver 0.50 0.0 12.00 (12.00..12.00) {part} 1", own)
+
+    def test_requests_are_below_the_driver_that_made_them(self) -> None:
+        lines = self.printed(verbose=True)
+        drivers = [line.split()[0] for line in lines]
+        self.assertEqual(["1.00 create leases", "1.00 list machines"], lines[4:6])
+        self.assertEqual(("V", "this"), (drivers[3], drivers[6]))
+
+    def test_a_driver_that_took_no_turn_has_no_line(self) -> None:
+        everybody = self.printed()
+        del self.costs[OTHER_PEER]
+        self.assertEqual([everybody[0], everybody[1], everybody[3]], self.printed())
+
+    def test_memory_is_that_over_nothing(self) -> None:
+        def lines() -> list[str]:
+            text = pass_tables.memory({pass_costs.PENDING: self.megabytes})
+            return [" ".join(line.split()) for line in text.splitlines()[3:]]
+
+        expected = [
+            f"{pass_costs.PENDING} {driver} {over} ({over}..{over}) {over} ({over}..{over})"
+            for driver, over in ((PEER, "2.0"), (OTHER_PEER, "30.0"), (OWN, "5.0"))
+        ]
+        self.assertEqual(expected, lines())
+        del self.megabytes[OTHER_PEER]
+        self.assertEqual([expected[0], expected[2]], lines())
