@@ -39,7 +39,7 @@ Json = dict[str, Any]
 CASES: Any = importlib.import_module("magnum.tests.unit.drivers.k8s_capi_helm.driver_case")
 builders = CASES.builders
 #: Kinds in the order of names.py that the fleet has objects of.
-_MADE = {kind.name: kind for kind in (*KINDS, names.LEASE, names.SECRET)}
+_MADE = {one.name: one for one in (*KINDS, names.OPENSTACK_MACHINE, names.LEASE, names.SECRET)}
 #: Of ``metadata``: what the server gives.
 _SERVERS = ("uid", "generation", "resourceVersion", "creationTimestamp")
 _EVENTS = 5

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what a pass costs beside the peer driver and beside one that does nothing: `make bench`.
+"""Measure what a pass costs beside peer drivers and beside one that does nothing: `make bench`.
 
 Conductors take turns on one real kube-apiserver, each a process of its own, over the same rows of
 Magnum and the same objects (:mod:`tools.peer_fleet`). The peer is magnum-capi-helm as PyPI has it.
-A missed goal of :data:`tools.pass_costs.GOALS` is a failure.
+Another one is magnum-cluster-api, which has the same clusters with objects of its own
+(:mod:`tools.topology_fleet`). A missed goal of :data:`tools.pass_costs.GOALS` is a failure.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import sys
 import tempfile
 import time
 
-from tools import fleet, pass_costs, pass_process, pass_tables, peer_fleet
+from magnum.drivers.k8s_capi_helm.model import names
+from tools import fleet, pass_costs, pass_process, pass_tables, peer_fleet, topology_fleet
 from tools.fleet import Json, ManagementCluster
-from tools.pass_costs import AT_REST, COMPLETING, Cost, DRIVERS, NOTHING, OWN, PENDING
+from tools.pass_costs import AT_REST, COMPLETING, Cost, DRIVERS, NOTHING, OTHER_PEER, OWN, PENDING
 
 #: Clusters of a fleet, with rounds, and measured passes of each round.
 FLEETS = {1: (5, 10), 20: (5, 5), 200: (3, 2)}
@@ -55,6 +57,16 @@ class Scene:
         """Number of clusters that count."""
         return len(self.clusters) - bool(self.change)
 
+    def of(self, driver: str) -> Scene:
+        """The scene with the objects that a driver understands."""
+        if driver != OTHER_PEER:
+            return self
+        return dataclasses.replace(
+            self,
+            clusters=[topology_fleet.cluster(one) for one in self.clusters],
+            change=list(topology_fleet.objects(self.change)),
+        )
+
 
 class Bench:
     """A management cluster, and what was measured with one size of the fleet.
@@ -64,8 +76,11 @@ class Bench:
     :ivar profiles: of this driver, by phase.
     """
 
-    def __init__(self, management: ManagementCluster, passes: int, *, profiled: bool) -> None:
+    def __init__(
+        self, management: ManagementCluster, drivers: Sequence[str], passes: int, *, profiled: bool
+    ) -> None:
         self._management = management
+        self._drivers = drivers
         self._passes = passes
         self._profiled = profiled
         self.costs: dict[str, dict[str, list[Cost]]] = {}
@@ -74,13 +89,14 @@ class Bench:
 
     def take_turns(self, scene: Scene, rounds: int) -> None:
         """Measure every driver as often as there are rounds, in random order within each."""
+        scenes = {driver: scene.of(driver) for driver in self._drivers}
         for _ in range(rounds):
-            for driver in random.sample(DRIVERS, len(DRIVERS)):
+            for driver in random.sample(self._drivers, len(self._drivers)):
                 self._management.clear()
-                self._management.fill(scene.clusters)
+                self._management.fill(scenes[driver].clusters)
                 self._management.forget_requests()
                 with process(self._management, driver, scene.database) as conductor:
-                    phase = self._measure(conductor, driver, scene)
+                    phase = self._measure(conductor, driver, scenes[driver])
                     found = self.memory.setdefault(phase, {}).setdefault(driver, [])
                     found.append(conductor.ask("memory"))
 
@@ -178,7 +194,7 @@ def _scene(
     management: ManagementCluster, clusters: Sequence[Json], change: Sequence[Json], place: Path
 ) -> Scene:
     found = Scene(clusters, change, place / f"{len(clusters)}-{len(change)}.sqlite")
-    rows = [{key: one[key] for key in ("template", "cluster", "groups")} for one in clusters]
+    rows = [peer_fleet.rows(one) for one in clusters]
     with process(management, NOTHING, None) as conductor:
         conductor.ask("insert", clusters=rows)
         pass_process.copy_database(conductor.database, found.database)
@@ -222,10 +238,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.clusters:
         sizes = {number: FLEETS.get(number, FLEETS[JUDGED]) for number in given.clusters}
     missed = 0
-    with fleet.management_cluster(peer_fleet.kinds()) as management:
+    reasons = {driver: pass_process.unavailable(driver) for driver in DRIVERS}
+    drivers = [driver for driver in DRIVERS if not reasons[driver]]
+    for driver in (one for one in DRIVERS if reasons[one]):
+        print(f"{driver}: not measured: {reasons[driver]}", flush=True)
+    with fleet.management_cluster([*peer_fleet.kinds(), names.OPENSTACK_MACHINE]) as management:
         peer_fleet.let_peer_read(management.admin)
         for number, (rounds, passes) in sizes.items():
-            bench = Bench(management, passes, profiled=given.profile)
+            bench = Bench(management, drivers, passes, profiled=given.profile)
             with tempfile.TemporaryDirectory() as place:
                 for scene in scenes(management, number, Path(place)):
                     bench.take_turns(scene, given.rounds or rounds)

@@ -14,11 +14,15 @@ from typing import Any
 
 from sandbox.cloud.ini import ini
 from tools import conversation
-from tools.pass_costs import NOTHING, OWN
+from tools.pass_costs import NOTHING, OTHER_PEER, OWN, PEER
 
 Json = dict[str, Any]
 #: Names the Python that has the peer driver: tox.ini's environment "predecessor".
 VARIABLE = "K8S_CAPI_HELM_PREDECESSOR"
+#: Names the Python that has the other peer: tox.ini's environment "cluster-api-driver".
+OTHER_VARIABLE = "K8S_CAPI_HELM_CLUSTER_API_DRIVER"
+_PYTHONS = {NOTHING: VARIABLE, PEER: VARIABLE, OTHER_PEER: OTHER_VARIABLE}
+_OTHER_MODULE = "magnum_cluster_api.driver"
 #: Longest time for one request.
 _TIMEOUT = 1800.0
 _TOOLS = Path(__file__).parent
@@ -57,10 +61,9 @@ class Process:
         self._setting = setting
         self._log = setting.place / "conductor.log"
         _write(setting)
-        python = sys.executable if setting.driver == OWN else os.environ[VARIABLE]
         module, place = "tools.pass_conductor", setting.place
         command = [
-            python,
+            _python(setting.driver),
             "-W",
             "ignore",
             "-m",
@@ -76,7 +79,7 @@ class Process:
                 stderr=log,
                 text=True,
                 cwd=place,
-                env=environment(place),
+                env={**environment(place), **_kubeconfig(setting)},
             )
 
     @property
@@ -109,6 +112,31 @@ class Process:
     def said(self) -> str:
         """The end of its log."""
         return self._log.read_text(errors="replace")[-3000:]
+
+
+def unavailable(driver: str) -> str:
+    """Why no conductor can have a driver, as its import says it; empty where one can."""
+    if driver != OTHER_PEER:
+        return ""
+    if not os.environ.get(OTHER_VARIABLE):
+        return f"{OTHER_VARIABLE} is not set"
+    # It reads a kubeconfig when it is created, not yet when it is imported.
+    command = [_python(driver), "-W", "ignore", "-c", f"import {_OTHER_MODULE}"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=120)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    return said[-1] if done.returncode else ""
+
+
+def _python(driver: str) -> str:
+    return sys.executable if driver == OWN else os.environ[_PYTHONS[driver]]
+
+
+def _kubeconfig(setting: Setting) -> dict[str, str]:
+    """A variable of the process for the driver that has no option for it."""
+    return {"KUBECONFIG": str(setting.kubeconfig)} if setting.driver == OTHER_PEER else {}
 
 
 def _write(setting: Setting) -> None:

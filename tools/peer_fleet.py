@@ -20,7 +20,7 @@ from tools import fleet
 from tools.fleet import builders, Json
 
 _VERSION = "v1beta1"
-_GROUPS = {"default-worker": 1}
+GROUPS = {"default-worker": 1}
 #: What only the peer looks for.
 _PROXY = names.Kind("addons.cluster.x-k8s.io", "HelmChartProxy", "helmchartproxies", ("v1alpha1",))
 _LABEL_PEERS_ADDON = f"{names.ADDONS_GROUP}/cluster"
@@ -94,6 +94,16 @@ def ready() -> Json:
     return _checked(fleet.played(live), "CREATE_IN_PROGRESS")
 
 
+def rows(cluster: Json) -> Json:
+    """The rows of a cluster, with the label without which magnum-cluster-api refuses a health task.
+
+    The other drivers do not read it in a pass.
+    """
+    labels = {**cluster["cluster"]["labels"], "kube_tag": f"v{builders.VERSION}"}
+    found = {key: cluster[key] for key in ("template", "cluster", "groups")}
+    return {**found, "cluster": {**found["cluster"], "labels": labels}}
+
+
 def written_by_controllers(cluster: Json) -> list[Json]:
     """The objects of a cluster that Cluster API and the addon provider write."""
     return [one for one in cluster["things"] if one["kind"] in _BY_NAME and one["kind"] != "Event"]
@@ -111,7 +121,7 @@ def _show(case: Any, *, ready: bool) -> None:
 
 
 def _ready_objects() -> Iterator[Json]:
-    for one in builders.objects(builders.observed(_GROUPS, masters=1, version=_VERSION)):
+    for one in builders.objects(builders.observed(GROUPS, masters=1, version=_VERSION)):
         _set_old_conditions(one, "True")
         if one["kind"] in ("KubeadmControlPlane", "MachineDeployment"):
             one["status"].update(readyReplicas=1, updatedReplicas=1)
