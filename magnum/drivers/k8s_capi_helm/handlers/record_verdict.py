@@ -15,11 +15,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
 
 
 def record_verdict(
-    cluster: Any,
-    nodegroups: list[Any],
-    evaluation: Evaluation,
-    clients: Clients,
-    namespace: str,
+    cluster: Any, nodegroups: list[Any], evaluation: Evaluation, clients: Clients, namespace: str
 ) -> ReleaseRecord | None:
     """Keep what the verdict leaves in the record.
 

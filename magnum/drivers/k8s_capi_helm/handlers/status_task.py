@@ -110,7 +110,7 @@ def advance(
     nodegroups_observed = cluster_rows.read_nodegroups()
     if not _has_release(run, cluster, nodegroups_observed):
         return False
-    outcome = _outcome(run, context, cluster, cluster_rows, trigger, record)
+    outcome = _outcome(run, cluster_rows, trigger, record)
     if outcome is None or deadline.is_expired():
         # The time of the request is over, and a snapshot would need more of it.
         return False
@@ -141,15 +141,10 @@ def _has_release(run: Reconciliation, cluster: Any, nodegroups_observed: list[An
 
 
 def _outcome(
-    run: Reconciliation,
-    context: Any,
-    cluster: Any,
-    cluster_rows: MagnumRows,
-    trigger: Trigger,
-    record: ReleaseRecord | None,
+    run: Reconciliation, cluster_rows: MagnumRows, trigger: Trigger, record: ReleaseRecord | None
 ) -> observe.ApplyOutcome | None:
     """Apply what is pending; None where the pass is done with that."""
-    nodegroups_observed = cluster_rows.nodegroups
+    cluster, nodegroups_observed = cluster_rows.cluster, cluster_rows.nodegroups
     try:
         check = evaluation_inputs.compare_snapshot(run, cluster, nodegroups_observed, record=record)
         if check is not None and check.verdict is not None:
@@ -161,7 +156,7 @@ def _outcome(
         if model_operation.is_being_deleted(known.record):
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return None
-        applied = _apply(run, context, cluster, cluster_rows, known, may_finish=trigger.may_finish)
+        applied = _apply(run, cluster_rows, known, may_finish=trigger.may_finish)
         return observe.ApplyOutcome(snapshot=applied)
     except errors.DriverError as error:
         if trigger.is_left_to_others(error):
@@ -182,13 +177,7 @@ def _is_record_needed(record: ReleaseRecord | None, nodegroups: list[Any]) -> bo
 
 
 def _apply(
-    run: Reconciliation,
-    context: Any,
-    cluster: Any,
-    cluster_rows: MagnumRows,
-    snapshot: ReleaseSnapshot,
-    *,
-    may_finish: bool,
+    run: Reconciliation, cluster_rows: MagnumRows, snapshot: ReleaseSnapshot, *, may_finish: bool
 ) -> ReleaseSnapshot | None:
     """Apply what is pending.
 
@@ -196,7 +185,7 @@ def _apply(
     :returns: record and release as they are then; None where that is not known.
     :raises errors.DriverError: it can not be applied, or not yet.
     """
-    clients, conf = run.clients, run.settings
+    clients, conf, cluster = run.clients, run.settings, cluster_rows.cluster
     record = ownership.proved_record(clients, ownership.owner(cluster, conf), snapshot.record)
     if record is None:
         raise errors.ProofNotFound(
@@ -206,7 +195,7 @@ def _apply(
         )
     deleting_nodegroups.reassert_deleting(cluster_rows.nodegroups, record)
     if may_finish:
-        record = update_deadline.add(run, context, cluster, record)
+        record = update_deadline.add(run, cluster_rows.context, cluster, record)
     snapshot = dataclasses.replace(snapshot, record=record)
     return reconciler.reconcile(run, cluster_rows, snapshot=snapshot)
 

@@ -25,8 +25,9 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
 from magnum.drivers.k8s_capi_helm.kube.transport import Transport
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
-#: Objects per page of a list.
-PAGE = 500
+#: Objects per page of a list. Most of what a page takes in memory is not kept (``managedFields``),
+#: and leaves holes between what is.
+PAGE = 50
 _Kept = TypeVar("_Kept")
 
 

@@ -23,15 +23,18 @@ from typing import Protocol
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube import memory
 from magnum.drivers.k8s_capi_helm.kube.cache import CachedObject, ObjectCache
 from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds after which everything is listed again, whatever the watches say: a management cluster
-#: that was restored from a backup has other objects under older resourceVersions.
-_LIST_AGAIN = 300.0
+#: Seconds after which everything is listed again, whatever the watches say. Each watch that tells
+#: nothing is compared with the server's resourceVersion, and each that fails begins with a list, so
+#: this is for what neither tells: a management cluster that was restored from a backup of a moment
+#: ago, and has caught up before the watch was back.
+_LIST_AGAIN = 1800.0
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 30.0
 #: Seconds at most after a refusal, which ends only when somebody grants the right.
@@ -141,6 +144,7 @@ class Reflector:
             self._store.kind, self._store.keep, self._store.label
         )
         changed = self._store.fill(objects, identity, started)
+        memory.reduce()
         self._since, self._identity = since, identity
         self._list_again = started + self._spread(_LIST_AGAIN / 2, _LIST_AGAIN)
         # No watch has told of it, or it would be known.

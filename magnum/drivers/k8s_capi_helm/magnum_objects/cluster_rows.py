@@ -19,6 +19,8 @@ class MagnumRows:
     """``reconcile.cluster_rows.ClusterRows`` of a Magnum cluster.
 
     :param is_recent: whether a nodegroup's row is so young that its request may still be validated.
+    :ivar context: of Magnum.
+    :ivar cluster: Magnum's object of it.
     :ivar nodegroups: the rows of its nodegroups, as they were read last.
     """
 
@@ -29,15 +31,15 @@ class MagnumRows:
         settings: Settings,
         is_recent: Callable[[NodeGroup], bool],
     ) -> None:
-        self._context = context
-        self._cluster = cluster
+        self.context = context
+        self.cluster = cluster
         self._settings = settings
         self._is_recent = is_recent
         self.nodegroups: list[NodeGroup] = []
 
     def read_nodegroups(self) -> list[NodeGroup]:
         """The rows of its nodegroups, read now."""
-        self.nodegroups = list(self._cluster.nodegroups)
+        self.nodegroups = list(self.cluster.nodegroups)
         return self.nodegroups
 
     def request(self) -> ClusterRequest:
@@ -45,44 +47,44 @@ class MagnumRows:
 
         Who has waited for the lock may have read the cluster before an upgrade was accepted.
         """
-        refresh.refresh(self._cluster, self._cluster.obj_context)
-        template_row.load_template(self._cluster)
+        refresh.refresh(self.cluster, self.cluster.obj_context)
+        template_row.load_template(self.cluster)
         return reader.cluster_request(
-            self._cluster, self.read_nodegroups(), self._settings, is_recent=self._is_recent
+            self.cluster, self.read_nodegroups(), self._settings, is_recent=self._is_recent
         )
 
     def request_with_deleted(self) -> ClusterRequest:
         """The same, as if no nodegroup was being deleted."""
-        nodegroups = self._cluster.nodegroups
+        nodegroups = self.cluster.nodegroups
         return reader.cluster_request(
-            self._cluster, nodegroups, self._settings, include_deleted=True
+            self.cluster, nodegroups, self._settings, include_deleted=True
         )
 
     def upgrade_target(self, operation: Operation) -> UpgradeTarget:
         """What a pending upgrade leads to."""
         return reader.upgrade_target(
-            self._cluster, self._cluster.nodegroups, self._settings, self._template(operation)
+            self.cluster, self.cluster.nodegroups, self._settings, self._template(operation)
         )
 
     def accept_upgrade(
         self, operation: Operation, target: UpgradeTarget, with_own_image: Collection[str]
     ) -> None:
         """Save what an upgrade leads to."""
-        writer.accept_upgrade(self._cluster, self._template(operation), target, with_own_image)
+        writer.accept_upgrade(self.cluster, self._template(operation), target, with_own_image)
 
     def reject_nodegroup(self, name: str, error: errors.DriverError) -> None:
         """Set a new nodegroup CREATE_FAILED."""
-        writer.set_create_failed(self._cluster, name, error)
+        writer.set_create_failed(self.cluster, name, error)
 
     def restore_nodegroup(
         self, name: str, error: errors.DriverError, fields: Mapping[str, Any]
     ) -> None:
         """Set a nodegroup UPDATE_FAILED, with its fields as the release has them."""
-        writer.restore_nodegroup(self._cluster, name, error, fields)
+        writer.restore_nodegroup(self.cluster, name, error, fields)
 
     def _template(self, operation: Operation) -> Any:
         try:
-            return template_object.ClusterTemplate.get_by_uuid(self._context, operation.template)
+            return template_object.ClusterTemplate.get_by_uuid(self.context, operation.template)
         except exception.ClusterTemplateNotFound:
             raise errors.InvalidRequest(
                 f"The cluster template '{operation.template}' of the upgrade was deleted before "

@@ -318,7 +318,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
         watching, _ = self.timed()
         verbs = []
         for _ in range(100):
-            self.now += 10
+            self.now += 60
             calls = len(self.kube.calls)
             self.rounds(watching)
             verbs += [call[0] for call in self.kube.calls[calls:]]

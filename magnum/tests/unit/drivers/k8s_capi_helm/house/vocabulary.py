@@ -51,8 +51,8 @@ NOUNS = frozenset(
     failure field file flag fleet form format formatter function grace handler handshake hash head
     header healing help history host http https id identity index inheritance inside instant int
     interval item jitter job json key kwargs layer lb length limit line list lister location lock
-    log lookup lower makefile mapping mask maximum mean member membership message metal method
-    minimum minute mode module moment monitoring name nameserver networking number obj object
+    log lookup lower makefile mapping mask maximum mean member membership memory message metal
+    method minimum minute mode module moment monitoring name nameserver networking number obj object
     operator
     option order outcome output owner ownership page pair parser part password path pattern pause
     payload peer period permission plan plugin pool position prefix problem process prog program
