@@ -151,13 +151,13 @@ def _events(cluster: Json) -> Iterator[Json]:
 class ManagementCluster:
     """A throw-away API server with an audit log, and the fleet's objects on it.
 
-    :ivar admin: a client that may do anything, and :attr:`admin_kubeconfig`.
-    :ivar kubeconfig: of the user that the driver is, with no other rights than it needs.
+    :ivar admin: a client that may do anything, by :attr:`admin_kubeconfig`.
+    :ivar kubeconfig: of the user that the driver is, with the rights that it needs; see `audit`.
     """
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._audit = state.path("audit.log")
+        self.audit = state.path("audit.log")
         self._policy = state.path("audit.json")
         self._forgotten = 0
         self.admin_kubeconfig = server.kubeconfig(state)
@@ -171,7 +171,7 @@ class ManagementCluster:
         server.write_users(self._state)
         processes.start(self._state, "etcd", server.etcd(self._state, place))
         self._policy.write_text(json.dumps(_POLICY))
-        audit = [f"--audit-policy-file={self._policy}", f"--audit-log-path={self._audit}"]
+        audit = [f"--audit-policy-file={self._policy}", f"--audit-log-path={self.audit}"]
         api = Api(server.kubeconfig(self._state))
         processes.start(
             self._state,
@@ -189,7 +189,7 @@ class ManagementCluster:
         clusters = list(clusters)
         for namespace in sorted({one["release"]["namespace"] for one in clusters}):
             self.admin.apply(names.NAMESPACE, {"metadata": {"name": namespace}})
-            self.admin.apply(names.ROLE_BINDING, _binding(namespace))
+            self.admin.apply(names.ROLE_BINDING, binding(namespace))
         things = (thing for one in clusters for thing in one["things"])
         self._transact(_together(_put(one) for one in things))
 
@@ -209,13 +209,13 @@ class ManagementCluster:
 
     def requests(self, since: float, until: float) -> dict[str, int]:
         """How often Magnum asked between two times, by verb and resource."""
-        with self._audit.open("rb") as lines:
+        with self.audit.open("rb") as lines:
             lines.seek(self._forgotten)
             return pass_costs.count_requests(lines, since, until)
 
     def forget_requests(self) -> None:
         """Do not look through those until now again: nobody will ask for them."""
-        self._forgotten = self._audit.stat().st_size if self._audit.exists() else 0
+        self._forgotten = self.audit.stat().st_size if self.audit.exists() else 0
 
     def _transact(self, transactions: Iterable[list[Json]]) -> None:
         pki = Pki(self._state)
@@ -286,7 +286,7 @@ def _coded(found: dict[str, bytes]) -> dict[str, str]:
     return {key: base64.b64encode(content).decode() for key, content in found.items()}
 
 
-def _binding(namespace: str) -> Json:
+def binding(namespace: str) -> Json:
     role = "magnum-k8s-capi-helm"
     return {
         "metadata": {"name": role, "namespace": namespace},

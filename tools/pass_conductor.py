@@ -88,7 +88,7 @@ class Conductor:
                 failed += self._pass("status")["failed"]
             passes += 1
         end = {"time": time.time(), "cpu": time.process_time()}
-        profile = _text(profiler) if profiled else ""
+        profile = profile_text(profiler) if profiled else ""
         return {"passes": passes, "failed": failed, "end": end, "profile": profile}
 
     def profile(self, job: str) -> str:
@@ -96,7 +96,7 @@ class Conductor:
         profiler = cProfile.Profile()
         with profiler:
             self._pass(job)
-        return _text(profiler)
+        return profile_text(profiler)
 
     def clock(self) -> Json:
         """The time, and the processor seconds of this process until now, without its garbage."""
@@ -136,7 +136,7 @@ class Conductor:
         return {"since": since, "until": time.time(), "cpu": cpu, "failed": failed}
 
 
-def _text(profiler: cProfile.Profile) -> str:
+def profile_text(profiler: cProfile.Profile) -> str:
     """The functions that take the most, and those of this driver alone."""
     said = io.StringIO()
     statistics = pstats.Stats(profiler, stream=said).sort_stats("cumulative")

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start a conductor that carries verbs out with one of the drivers that are compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.tests.functional.k8s_capi_helm.adoption import facts, setting
+from sandbox.cloud.ini import ini
+from tools import conversation, pass_costs, pass_process
+from tools.pass_costs import OWN
+
+#: Longest time for one request: twenty runs of Helm on a busy machine.
+_TIMEOUT = 1200.0
+#: The module with the played OpenStack of each driver.
+_PLAYED = {True: "tools.peer_verb_own", False: "predecessor"}
+_PROJECT = "p1"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Setting:
+    """What a conductor needs.
+
+    :ivar driver: :data:`OWN`, or a peer.
+    :ivar place: an empty directory of its own.
+    :ivar kubeconfig: of the management cluster.
+    :ivar programs: the directory with Helm.
+    :ivar chart: directory of the chart.
+    """
+
+    driver: str
+    place: Path
+    kubeconfig: Path
+    programs: Path
+    chart: Path
+
+    @property
+    def prefix(self) -> str:
+        """Of its namespaces."""
+        word = "".join(one for one in self.driver.lower() if one.isalnum())
+        return f"{pass_costs.CLUSTERS}{word}"
+
+    @property
+    def namespace(self) -> str:
+        """Of its clusters."""
+        return names.namespace(self.prefix, _PROJECT)
+
+    @property
+    def database(self) -> Path:
+        """Where its rows are."""
+        return self.place / "magnum.sqlite"
+
+
+class Process:
+    """A conductor in a process of its own; a context that ends it.
+
+    :ivar setting: what it has been given.
+    """
+
+    def __init__(self, given: Setting) -> None:
+        self.setting = given
+        self._log = given.place / "conductor.log"
+        _write(given)
+        is_own = given.driver == OWN
+        python = sys.executable if is_own else setting.predecessor()
+        module = [python, "-W", "ignore", "-m", "tools.peer_verb_conductor"]
+        rest = [_PLAYED[is_own], str(given.place / "magnum.conf"), str(given.database)]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*module, *rest],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=given.place,
+                env=_environment(given),
+            )
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def ask(self, verb: str, /, **arguments: Any) -> Any:
+        """Let it do one thing.
+
+        :raises RuntimeError: it could not, or has ended; the text ends with what it said.
+        """
+        try:
+            answer = conversation.ask(self._process, [verb, arguments], _TIMEOUT)
+        except EOFError:
+            answer = {"error": "it has ended"}
+        if "error" in answer:
+            driver = self.setting.driver
+            raise RuntimeError(f"{driver}: {verb}: {answer['error']}: {self.said()}")
+        return answer["answer"]
+
+    def said(self) -> str:
+        """The end of its log."""
+        return self._log.read_text(errors="replace")[-3000:]
+
+
+def _write(given: Setting) -> None:
+    """What the process finds in its directory."""
+    place = given.place
+    (place / "tools").symlink_to(Path(__file__).parent)
+    (place / "cloud.json").write_text(json.dumps(facts.START))
+    options: dict[str, dict[str, object]] = {
+        "DEFAULT": {"transport_url": "fake:/", "state_path": place},
+        "database": {
+            "connection": f"sqlite:///{given.database}?timeout=60",
+            "sqlite_synchronous": False,
+        },
+        "oslo_messaging_notifications": {"driver": "noop"},
+        "certificates": {"cert_manager_type": "x509keypair"},
+        "capi_helm": {
+            "kubeconfig_file": given.kubeconfig,
+            "namespace_prefix": given.prefix,
+            "helm_chart_repo": "",
+            "helm_chart_name": given.chart,
+            "default_helm_chart_version": "",
+        },
+    }
+    (place / "magnum.conf").write_text(ini(options))
+
+
+def _environment(given: Setting) -> dict[str, str]:
+    found = pass_process.environment(given.place)
+    search = os.pathsep.join((str(given.place), str(setting.HERE)))
+    path = os.pathsep.join((str(given.programs), found.get("PATH", os.defpath)))
+    variables = {"PYTHONPATH": search, "PATH": path}
+    return {**found, **variables, facts.VARIABLE: str(given.place / "cloud.json")}
