@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -27,6 +28,8 @@ _UNPACKED_LIMIT = 64 << 20
 _DRAFT = ".draft-"
 #: Seconds after which nobody is at work any more at what has no final name yet.
 _ABANDONED = 24 * 3600.0
+#: Texts of Chart.yaml that are remembered; a chart has one, and each chart inside has one.
+_KNOWN_TEXTS = 16
 
 
 def read_chart(directory: pathlib.Path) -> Chart:
@@ -35,14 +38,12 @@ def read_chart(directory: pathlib.Path) -> Chart:
     :raises errors.ChartNotFound: there is none, or its Chart.yaml says nothing useful.
     """
     try:
-        metadata = yaml.safe_load((directory / "Chart.yaml").read_text())
-        name, version = str(metadata["name"]), str(metadata["version"])
-        annotations = metadata.get("annotations") or {}
+        name, version, family = _identity((directory / "Chart.yaml").read_text())
         return Chart(
             name=name,
             version=version,
             path=str(directory),
-            family=str(annotations.get(names.CHART_FAMILY_ANNOTATION, "")),
+            family=family,
             digest=digest(directory),
         )
     except (OSError, yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
@@ -59,10 +60,8 @@ def digest(directory: pathlib.Path) -> str:
     Chart.yaml, which Helm writes anew, only what it says counts, and not how.
     """
     return _sum(
-        (relative, _meaning(directory / relative))
-        if _is_metadata(relative)
-        else (relative, (directory / relative).read_bytes())
-        for relative in archive_paths(directory)
+        (relative, _meaning(content) if _is_metadata(relative) else content)
+        for relative, content in _contents(directory, archive_paths(directory))
     )
 
 
@@ -72,18 +71,19 @@ def has_digest(directory: pathlib.Path, recorded_digest: str) -> bool:
         return True
     # The first drivers counted the tests of charts inside a chart, and each byte of a Chart.yaml.
     everything = sorted(_relative_paths(directory, inner_tests=True))
-    return recorded_digest == _sum((path, (directory / path).read_bytes()) for path in everything)
+    return recorded_digest == _sum(_contents(directory, everything))
 
 
-def store_chart(directory: pathlib.Path, store: pathlib.Path) -> Chart:
+def store_chart(directory: pathlib.Path, store: pathlib.Path, chart: Chart | None = None) -> Chart:
     """Copy the chart in *directory* into the store, unless it is there already.
 
     Readers never see half a chart: the copy gets its final name when it is complete.
 
+    :param chart: as :func:`read_chart` has read it there a moment ago; None to read it.
     :returns: the chart in the store.
     :raises errors.ChartNotFound: no chart there, or the store cannot be written.
     """
-    chart = read_chart(directory)
+    chart = chart or read_chart(directory)
     target = directory_of(store, chart.name, chart.version, chart.digest)
     if not _is_whole(target, chart):
         try:
@@ -171,19 +171,35 @@ def _sum(contents: Iterable[tuple[str, bytes]]) -> str:
     return total.hexdigest()
 
 
-def _is_chart(relative: pathlib.Path) -> bool:
-    """Whether this is the directory of the chart, or of one inside."""
-    return relative == pathlib.Path() or relative.parent.name == "charts"
+def _contents(directory: pathlib.Path, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    return ((path, pathlib.Path(f"{directory}/{path}").read_bytes()) for path in paths)
+
+
+def _is_chart(relative: str) -> bool:
+    """Whether this is the directory of the chart, "", or of one inside."""
+    parent, _, _ = relative.rpartition("/")
+    return not relative or parent.rpartition("/")[2] == "charts"
 
 
 def _is_metadata(relative: str) -> bool:
-    path = pathlib.Path(relative)
-    return path.name == "Chart.yaml" and _is_chart(path.parent)
+    parent, _, name = relative.rpartition("/")
+    return name == "Chart.yaml" and _is_chart(parent)
 
 
-def _meaning(path: pathlib.Path) -> bytes:
+# A chart is read in each verb, and Python takes longer to parse its Chart.yaml than to read the
+# whole of it; what a text says is always the same.
+@functools.lru_cache(maxsize=_KNOWN_TEXTS)
+def _identity(text: str) -> tuple[str, str, str]:
+    """Name, version and family in a Chart.yaml; it raises what a text that has none leads to."""
+    metadata = yaml.safe_load(text)
+    name, version = str(metadata["name"]), str(metadata["version"])
+    annotations = metadata.get("annotations") or {}
+    return name, version, str(annotations.get(names.CHART_FAMILY_ANNOTATION, ""))
+
+
+@functools.lru_cache(maxsize=_KNOWN_TEXTS)
+def _meaning(content: bytes) -> bytes:
     """What a YAML file says; its bytes if it is none."""
-    content = path.read_bytes()
     try:
         return json.dumps(yaml.safe_load(content), sort_keys=True, default=str).encode()
     except (yaml.YAMLError, UnicodeDecodeError, TypeError):
@@ -191,13 +207,14 @@ def _meaning(path: pathlib.Path) -> bytes:
 
 
 def _relative_paths(directory: pathlib.Path, *, inner_tests: bool = False) -> Iterator[str]:
+    top = str(directory)
     # A subchart may be a link to its neighbour in a checkout.
-    for parent, directories, files in os.walk(directory, followlinks=True):
-        here = pathlib.Path(parent).relative_to(directory)
-        if here == pathlib.Path() or (_is_chart(here) and not inner_tests):
+    for parent, directories, files in os.walk(top, followlinks=True):
+        here = parent.removeprefix(top).strip("/")
+        if not here or (_is_chart(here) and not inner_tests):
             directories[:] = [name for name in directories if name not in _IGNORED]
         for name in files:
-            yield (here / name).as_posix()
+            yield f"{here}/{name}" if here else name
 
 
 def _copy(directory: pathlib.Path, target: pathlib.Path) -> None:

@@ -154,7 +154,7 @@ class ChartStore:
             )
             with contextlib.suppress(errors.ChartNotFound):
                 chart = chart_archive.read_chart(path)
-                if chart_archive.has_digest(path, digest):
+                if digest == chart.digest or chart_archive.has_digest(path, digest):
                     return dataclasses.replace(chart, digest=digest)
                 LOG.warning("Chart %s has changed and is fetched again", path)
                 shutil.rmtree(path, ignore_errors=True)
@@ -209,7 +209,7 @@ class ChartStore:
                     f"{source}",
                 )
             try:
-                chart = chart_archive.store_chart(source, self._directory.write_path())
+                chart = chart_archive.store_chart(source, self._directory.write_path(), chart)
             except errors.ChartNotFound:
                 # A bundled one stays where it is, and can be used there.
                 if chart_source_used.repository != chart_source.BUNDLED:
