@@ -12,6 +12,8 @@ import base64
 import binascii
 from collections.abc import Callable, Iterable, Iterator
 import copy
+import dataclasses
+import functools
 import gzip
 import io
 import json
@@ -40,6 +42,8 @@ _MALFORMED = (
 )
 #: Of an unpacked release. etcd takes no Secret above 1.5 MiB, and text packs ten to one or so.
 _LARGEST = 64 << 20
+#: Revisions whose content is remembered.
+_KNOWN_REVISIONS = 16
 
 
 class _Loader(_READER):  # type: ignore[misc]
@@ -78,7 +82,7 @@ def manifest(secret: Json) -> str:
     :raises errors.HelmRefused: it is not what Helm writes.
     """
     try:
-        return str(_unpacked(secret).get("manifest") or "")
+        return str(_unpacked(secret["data"]["release"]).get("manifest") or "")
     except _MALFORMED as error:
         raise _unreadable(secret, error) from None
 
@@ -104,7 +108,7 @@ def with_status(secret: Json, status: str) -> Json:
     """
     changed = copy.deepcopy(secret)
     try:
-        release = _unpacked(secret)
+        release = _unpacked(secret["data"]["release"])
         release["info"]["status"] = status
         packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
     except _MALFORMED as error:
@@ -120,7 +124,7 @@ def is_server_side(secret: Json) -> bool:
     :raises errors.HelmRefused: it is not what Helm writes.
     """
     try:
-        return _unpacked(secret).get("apply_method") == "ssa"
+        return _unpacked(secret["data"]["release"]).get("apply_method") == "ssa"
     except _MALFORMED as error:
         raise _unreadable(secret, error) from None
 
@@ -131,25 +135,34 @@ def decode(secret: Json) -> LiveRelease:
     :raises errors.HelmRefused: it is not what Helm writes.
     """
     try:
-        release = _unpacked(secret)
-        metadata, revision = release["chart"]["metadata"], int(release["version"])
-        status = release["info"]["status"]
-        live = LiveRelease(
-            name=release["name"],
-            namespace=release["namespace"],
-            revision=revision,
-            status=status,
-            chart_name=metadata["name"],
-            chart_version=metadata["version"],
-            chart_family=(metadata.get("annotations") or {}).get(names.CHART_FAMILY_ANNOTATION, ""),
-            values=release.get("config") or {},
-            whole=revision if status in WHOLE else 0,
-            takes_prefix=any(_autoscaler_templates(release["chart"], autoscaler.takes_prefix)),
-        )
-        _check(live)
-        return live
+        live, values = _decoded(secret["data"]["release"])
+        # A copy for each caller; which fields it has was checked.
+        return dataclasses.replace(live, values=json.loads(values))
     except _MALFORMED as error:
         raise _unreadable(secret, error) from None
+
+
+# A verb reads the same revision several times, and most of it is the chart, which nobody asks for.
+@functools.lru_cache(maxsize=_KNOWN_REVISIONS)
+def _decoded(data: str) -> tuple[LiveRelease, str]:
+    """What a Secret's data say of its revision, without the values, and these as JSON."""
+    release = _unpacked(data)
+    metadata, revision = release["chart"]["metadata"], int(release["version"])
+    status = release["info"]["status"]
+    live = LiveRelease(
+        name=release["name"],
+        namespace=release["namespace"],
+        revision=revision,
+        status=status,
+        chart_name=metadata["name"],
+        chart_version=metadata["version"],
+        chart_family=(metadata.get("annotations") or {}).get(names.CHART_FAMILY_ANNOTATION, ""),
+        values=release.get("config") or {},
+        whole=revision if status in WHOLE else 0,
+        takes_prefix=any(_autoscaler_templates(release["chart"], autoscaler.takes_prefix)),
+    )
+    _check(live)
+    return dataclasses.replace(live, values={}), json.dumps(live.values)
 
 
 def _autoscaler_templates(chart: Json, ask: Callable[[str], bool]) -> Iterator[bool]:
@@ -162,8 +175,9 @@ def _autoscaler_templates(chart: Json, ask: Callable[[str], bool]) -> Iterator[b
             yield ask(base64.b64decode(template["data"] or "").decode(errors="replace"))
 
 
-def _unpacked(secret: Json) -> Json:
-    packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
+def _unpacked(data: str) -> Json:
+    """The release in the data of a Secret."""
+    packed = base64.b64decode(base64.b64decode(data))
     # Very old releases are not compressed; Helm still reads them, too.
     release = json.loads(_unzipped(packed) if packed.startswith(_GZIP) else packed)
     if not isinstance(release, dict):
