@@ -15,6 +15,7 @@ import gc
 import importlib
 from pathlib import Path
 import resource
+import subprocess
 import sys
 import time
 from typing import Any
@@ -35,7 +36,7 @@ class Counters:
     def __init__(self) -> None:
         self.certificates = 0.0
         self._started = list[str]()
-        sys.addaudithook(self._note)
+        self._note(subprocess.Popen)
         module = cluster_conductor.cert_manager
         name = "generate_certificates_to_cluster"
         setattr(module, name, self._timed(getattr(module, name)))
@@ -45,11 +46,15 @@ class Counters:
         """Runs of Helm until now."""
         return len(self._started)
 
-    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        # https://docs.python.org/3/library/audit_events.html: executable, args, cwd, env. Helm may
-        # be started by another program.
-        if event == "subprocess.Popen":
-            self._started += [one for one in map(str, arguments[1]) if Path(one).name == "helm"]
+    def _note(self, kind: Any) -> None:
+        """Let a class of processes note those that are, or become, Helm."""
+        begin = kind.__init__
+
+        def noted(child: Any, command: Any, *arguments: Any, **named: Any) -> None:
+            self._started += [one for one in map(str, command) if Path(one).name == "helm"]
+            begin(child, command, *arguments, **named)
+
+        kind.__init__ = noted
 
     def _timed(self, work: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*arguments: Any, **named: Any) -> Any:
