@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import statistics
 
 from tools import pass_costs
-from tools.pass_costs import Cost, NOTHING, PEER
+from tools.pass_costs import Check, Cost, NOTHING, PEER
 
 #: MiB settled and at most, by phase and driver, one for each round.
 Memory = Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]]
@@ -77,12 +77,17 @@ def memory(found: Memory) -> str:
     return "\n".join(lines)
 
 
-def verdict(found: Costs) -> tuple[str, int]:
-    """A line for each goal, and how many are missed."""
-    checks = [one for phase, drivers in found.items() for one in pass_costs.checks(phase, drivers)]
+def phase_verdict(found: Costs) -> tuple[str, int]:
+    """:func:`verdict` on the goals of all phases."""
+    return verdict(
+        [one for phase, drivers in found.items() for one in pass_costs.checks(phase, drivers)]
+    )
+
+
+def verdict(checks: Sequence[Check]) -> tuple[str, int]:
+    """A line for each goal, and how many are failed: missed by more than is known."""
     lines = [
-        f"goal  {one.text:52}{one.measured:10.4f} <= {one.limit:4.2f}  "
-        f"{'met' if one.met else 'missed'}"
+        f"goal  {one.text:52}{one.measured:10.4f} <= {one.limit:6.2f}  {one.result}"
         for one in checks
     ]
-    return "\n".join(["", *lines, ""]), sum(not one.met for one in checks)
+    return "\n".join(["", *lines, ""]), sum(one.result == "failed" for one in checks)

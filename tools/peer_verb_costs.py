@@ -24,6 +24,10 @@ VERBS = (CREATE, GROUP, RESIZE)
 TOGETHER = 20
 #: Part of the peer's processor time, Helm's included, at most.
 GOALS = {CREATE: 0.5, GROUP: 0.4, RESIZE: 0.4}
+#: More than the peer is a failure of the benchmark. Goals are missed by Helm's own part.
+MOST = 1.0
+#: The same of nodegroups at once, as a multiple of each goal: Helm's own requests are most of them.
+TOGETHER_MOST = 2.5
 #: Of all nodegroups at once, at most.
 REQUESTS, PROCESSOR, RUNS = 400, 3.0, 3
 #: How the programs of each driver call themselves, and Helm itself.
@@ -139,7 +143,7 @@ def ratios(drivers: Mapping[str, Sequence[Spent]]) -> list[float]:
 def verb_checks(found: Found) -> list[Check]:
     """The goal of each verb with the median of the rounds."""
     return [
-        Check(f"{verb}: processor, part of H's", statistics.median(ratios(found[verb])), goal)
+        Check(f"{verb}: processor, part of H's", statistics.median(ratios(found[verb])), goal, MOST)
         for verb, goal in GOALS.items()
     ]
 
@@ -149,7 +153,7 @@ def together_checks(rounds: Sequence[Spent], number: int = TOGETHER) -> list[Che
     what = f"{number} nodegroups at once"
 
     def check(text: str, values: Iterable[float], limit: float) -> Check:
-        return Check(f"{what}: {text}", statistics.median(values), limit)
+        return Check(f"{what}: {text}", statistics.median(values), limit, TOGETHER_MOST * limit)
 
     return [
         check("missing", (number - one.done for one in rounds), 0),
@@ -217,14 +221,3 @@ def requests_table(drivers: Mapping[str, Sequence[Spent]]) -> str:
             median = statistics.median(one.requests.get(name, 0) for one in rounds)
             lines.append(f"{median:8.0f} {name}")
     return "\n".join(lines)
-
-
-def verdict(checks: Iterable[Check]) -> tuple[str, int]:
-    """A line for each goal, and how many are missed."""
-    checks = list(checks)
-    lines = [
-        f"goal  {one.text:52}{one.measured:10.3f} <= {one.limit:6.2f}  "
-        f"{'met' if one.met else 'missed'}"
-        for one in checks
-    ]
-    return "\n".join(["", *lines]), sum(not one.met for one in checks)

@@ -10,7 +10,7 @@ from typing import Any
 import testtools
 
 from tools import pass_costs, pass_tables
-from tools.pass_costs import Cost, NOTHING, OTHER_PEER, OWN, PEER
+from tools.pass_costs import Check, Cost, NOTHING, OTHER_PEER, OWN, PEER
 
 
 def event(verb: str, resource: str = "leases", code: int = 200, **more: Any) -> str:
@@ -145,7 +145,14 @@ class TestGoals(testtools.TestCase):
         requests, processor = pass_costs.checks(pass_costs.AT_REST, costs)
         self.assertTrue(requests.met)
         self.assertTrue(math.isnan(processor.measured))
-        self.assertFalse(processor.met)
+        self.assertEqual("failed", processor.result)
+
+    def test_a_goal_is_failed_where_it_is_missed_by_more_than_is_known(self) -> None:
+        found = [Check("", measured, 1.0, 2.0) for measured in (1.0, 1.5, 2.5)]
+        self.assertEqual(["met", "missed", "failed"], [one.result for one in found])
+        text, failed = pass_tables.verdict(found)
+        self.assertEqual(1, failed)
+        self.assertEqual(3, len(text.strip().splitlines()))
 
 
 class TestTables(testtools.TestCase):

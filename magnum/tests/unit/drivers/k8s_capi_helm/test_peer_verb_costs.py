@@ -108,10 +108,10 @@ class TestGoals(testtools.TestCase):
             names = [one.text.partition(": ")[2] for one in checks if not one.met]
             self.assertEqual(missed, names)
 
-    def test_missed_goals_are_counted(self) -> None:
-        text, missed = peer_verb_costs.verdict(peer_verb_costs.verb_checks(self.found(0.9)))
-        self.assertEqual(2, missed)
-        self.assertEqual(3, len(text.strip().splitlines()))
+    def test_more_than_the_peer_is_a_failure(self) -> None:
+        for part, results in ((0.9, {"met", "missed"}), (1.1, {"missed"}), (2.5, {"failed"})):
+            checks = peer_verb_costs.verb_checks(self.found(part))
+            self.assertEqual(results, {one.result for one in checks})
 
 
 class TestTables(testtools.TestCase):
