@@ -185,6 +185,7 @@ STAGES = {
             live=True,
             verdict=False,
         ),
+        Stage("bench-quick", "bench-quick", 30, binaries=True, sandbox=True, live=True),
         Stage("demo", "demo", 45, binaries=True, sandbox=True, live=True, verdict=False),
     )
 }
