@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import types
 
 import hypothesis
 from hypothesis import strategies as st
@@ -87,7 +88,8 @@ class TestColumns(testtools.TestCase):
     @staticmethod
     def polled(said: dict[str, str]) -> dict[str, str]:
         verdict = model.Verdict("CREATE_COMPLETE", None, (), "HEALTHY", said)
-        monitor = Monitor(None, None, lambda: verdict)
+        cluster = types.SimpleNamespace(health_status=None, health_status_reason=None)
+        monitor = Monitor(None, cluster, lambda: verdict)
         monitor.poll_health_status()
         return monitor.data["health_status_reason"]
 
