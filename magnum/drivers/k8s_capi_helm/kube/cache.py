@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
 from collections.abc import Callable, Hashable, Iterable, Mapping
 import dataclasses
@@ -10,7 +11,7 @@ import json
 import sys
 import threading
 import time
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 import zlib
 
 from magnum.drivers.k8s_capi_helm.kube.transform import transform
@@ -67,8 +68,52 @@ class CachedObject:
         return obj
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Space:
+    """All objects of a namespace, and those with a label.
+
+    Nothing of it is changed: it is replaced, so who has got one sees all of it as it was at one
+    time, and who comes later nothing that is older.
+    """
+
+    objects: Mapping[_Key, CachedObject] = dataclasses.field(default_factory=dict)
+    labelled: Mapping[_Place, Mapping[_Key, CachedObject]] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, objects: Iterable[CachedObject]) -> Self:
+        """One with these objects."""
+        by_key = {cached.key: cached for cached in objects}
+        labelled: dict[_Place, dict[_Key, CachedObject]] = {}
+        for key, cached in by_key.items():
+            for place in cached.index_keys:
+                labelled.setdefault(place, {})[key] = cached
+        return cls(by_key, labelled)
+
+    def replaced(self, key: _Key, cached: CachedObject | None) -> Self:
+        """The same with another object under a key; None for none."""
+        before = self.objects.get(key)
+        former = before.index_keys if before else ()
+        current = cached.index_keys if cached else ()
+        labelled = dict(self.labelled)
+        for place in {*former, *current}:
+            with_label = _replaced(
+                labelled.pop(place, {}), key, cached if place in current else None
+            )
+            if with_label:
+                labelled[place] = with_label
+        return type(self)(_replaced(self.objects, key, cached), labelled)
+
+
+#: A namespace in which nothing is.
+_EMPTY = _Space()
+
+
 class ObjectCache:
     """What is known of a kind; safe to share between threads.
+
+    A lock is for those who write. Looks take none: Magnum has a thread for each cluster, each look
+    asks for every kind, and hundreds of threads that stand in line for a lock a hundred times each
+    keep every one of them from its work.
 
     :param covers: whether a namespace is one of those that are kept.
     :param clock: seconds that only ever go up.
@@ -87,14 +132,12 @@ class ObjectCache:
         self.label = label
         self._clock = clock
         self._lock = threading.Lock()
-        self._objects: dict[_Key, CachedObject] = {}
-        self._labelled: dict[_Place, set[_Key]] = {}
-        self._spaces: dict[str, set[_Key]] = {}
+        self._spaces: dict[str, _Space] = {}
         self._dictionary = b""
         #: Changes seen in each namespace; there is one for each project.
         self._changes: collections.Counter[str] = collections.Counter()
-        self._identity = ""
-        self._proved: float | None = None
+        #: Of whom everything was read, and when all of it was known for sure last.
+        self._proof: tuple[str, float | None] = "", None
 
     # What watches write ---------------------------------------------------------------------------
     def keep(self, obj: Json) -> CachedObject | None:
@@ -123,13 +166,12 @@ class ObjectCache:
         :returns: what is other than it was known, new, or gone; nothing if nothing was known yet.
         """
         with self._lock:
-            was_filled, before = bool(self._identity), dict(self._objects)
-            for index in (self._objects, self._labelled, self._spaces):
-                index.clear()
+            was_filled, before = bool(self._proof[0]), self._all()
+            by_space: dict[str, builtins.list[CachedObject]] = {}
             for cached in objects:
-                self._put(cached)
-            self._identity, self._proved = identity, read_at
-            current = self._objects
+                by_space.setdefault(cached.key[0], []).append(cached)
+            self._spaces = {space: _Space.of(found) for space, found in by_space.items()}
+            self._proof, current = (identity, read_at), self._all()
             changed = [cached for key, cached in current.items() if before.get(key) != cached]
             deleted = [cached for key, cached in before.items() if key not in current]
             self._changes.update(cached.key[0] for cached in (*changed, *deleted))
@@ -141,21 +183,25 @@ class ObjectCache:
         if cached is None:
             return False
         with self._lock:
-            self._remove(cached.key)
-            if not is_deleted:
-                self._put(cached)
-            self._changes[cached.key[0]] += 1
+            namespace = cached.key[0]
+            space = self._space(namespace).replaced(cached.key, None if is_deleted else cached)
+            if space.objects:
+                self._spaces[namespace] = space
+            else:
+                self._spaces.pop(namespace, None)
+            # What looks read is at least as new as the number that they have read before.
+            self._changes[namespace] += 1
         return True
 
     def confirm(self) -> None:
         """Confirm that all changes until now are in the cache."""
         with self._lock:
-            self._proved = self._clock()
+            self._proof = self._proof[0], self._clock()
 
     def forget(self) -> None:
         """What is known is not to be relied on any more."""
         with self._lock:
-            self._proved = None
+            self._proof = self._proof[0], None
 
     # What looks read ------------------------------------------------------------------------------
     def age(self, identity: str) -> float | None:
@@ -163,40 +209,32 @@ class ObjectCache:
 
         What has happened since then is known too, unless the connection has died unseen.
         """
-        with self._lock:
-            if self._proved is None or identity != self._identity:
-                return None
-            return self._clock() - self._proved
+        known, proved = self._proof
+        return None if proved is None or identity != known else self._clock() - proved
 
     def seconds_since_proof(self, default: float) -> float:
         """The same, whomever it was read of; *default* where nothing was known yet."""
-        with self._lock:
-            return default if self._proved is None else self._clock() - self._proved
+        proved = self._proof[1]
+        return default if proved is None else self._clock() - proved
 
     def get(self, namespace: str, name: str) -> Json | None:
         """As ``KubeClient.get``, but with what is kept only."""
-        with self._lock:
-            cached = self._objects.get((namespace, name))
+        cached = self._space(namespace).objects.get((namespace, name))
         return cached.unpack() if cached else None
 
     def list(self, namespace: str, selector: Mapping[str, str] | None) -> list[Json]:
         """As ``KubeClient.list``, but with what is kept only."""
-        labels_left = dict(selector or {})
-        with self._lock:
-            keys = self._spaces.get(namespace, set())
-            for label in _INDEXED:
-                if label in labels_left:
-                    keys = keys & self._labelled.get(
-                        (namespace, label, labels_left.pop(label)), set()
-                    )
-            matches = [self._objects[key] for key in sorted(keys)]
-        objects = [cached.unpack() for cached in matches]
-        return [obj for obj in objects if labels_left.items() <= _labels(obj).items()]
+        labels, space = dict(selector or {}), self._space(namespace)
+        label = next((label for label in _INDEXED if label in labels), None)
+        found = space.objects
+        if label is not None:
+            found = space.labelled.get((namespace, label, labels.pop(label)), {})
+        objects = [found[key].unpack() for key in sorted(found)]
+        return [obj for obj in objects if labels.items() <= _labels(obj).items()]
 
     def version(self, namespace: str, name: str) -> str:
         """The resourceVersion of an object; "" without one."""
-        with self._lock:
-            cached = self._objects.get((namespace, name))
+        cached = self._space(namespace).objects.get((namespace, name))
         return cached.version if cached else ""
 
     def versions(self, namespace: str, release: str) -> Hashable:
@@ -205,32 +243,22 @@ class ObjectCache:
         Objects have a label of the release, or a name that the chart gives them. Events have
         neither, so any failure in the namespace counts.
         """
-        with self._lock:
-            if self.kind == names.EVENT:
-                return self._changes[namespace]
-            keys = {(namespace, name) for name in _unlabelled_names(release)}
-            for label in _INDEXED:
-                keys |= self._labelled.get((namespace, label, release), set())
-            return frozenset(
-                (key[1], cached.version)
-                for key in keys
-                if (cached := self._objects.get(key)) is not None
-            )
+        if self.kind == names.EVENT:
+            return self._changes[namespace]
+        space = self._space(namespace)
+        keys = [(namespace, name) for name in _unlabelled_names(release)]
+        found = {key: cached for key in keys if (cached := space.objects.get(key)) is not None}
+        for label in _INDEXED:
+            found.update(space.labelled.get((namespace, label, release), {}))
+        return frozenset((key[1], cached.version) for key, cached in found.items())
 
     # ----------------------------------------------------------------------------------------------
-    def _put(self, cached: CachedObject) -> None:
-        self._objects[cached.key] = cached
-        self._spaces.setdefault(cached.key[0], set()).add(cached.key)
-        for index_key in cached.index_keys:
-            self._labelled.setdefault(index_key, set()).add(cached.key)
+    def _space(self, namespace: str) -> _Space:
+        return self._spaces.get(namespace, _EMPTY)
 
-    def _remove(self, key: _Key) -> None:
-        cached = self._objects.pop(key, None)
-        if cached is None:
-            return
-        _discard(self._spaces, key[0], key)
-        for index_key in cached.index_keys:
-            _discard(self._labelled, index_key, key)
+    def _all(self) -> dict[_Key, CachedObject]:
+        spaces = self._spaces.values()
+        return {key: cached for space in spaces for key, cached in space.objects.items()}
 
 
 def _labels(obj: Json) -> Json:
@@ -247,7 +275,13 @@ def _unlabelled_names(release: str) -> tuple[str, str]:
     return release, names.kubeadm_control_plane(release)
 
 
-def _discard(index: dict[Any, set[_Key]], index_key: Hashable, key: _Key) -> None:
-    index[index_key].discard(key)
-    if not index[index_key]:
-        del index[index_key]
+def _replaced(
+    objects: Mapping[_Key, CachedObject], key: _Key, cached: CachedObject | None
+) -> Mapping[_Key, CachedObject]:
+    """The same objects with another one under a key; None for none."""
+    found = dict(objects)
+    if cached is None:
+        found.pop(key, None)
+    else:
+        found[key] = cached
+    return found
