@@ -216,15 +216,19 @@ def start(clients: Clients, settings: Settings) -> WatchTriggers | None:
     watching = clients.informers
     if watching is None:
         return None
-    with _lock:
-        if watching not in _made:
-            _made.clear()
-            _made[watching] = WatchTriggers(functools.partial(sync, clients, settings), confirm)
-        prompts = _made[watching]
+    prompts = _made.get(watching) or _make(watching, clients, settings)
     serve = [prompts.run] * _THREADS + failed_clusters.polls(failed_clusters.magnum_release())
     watching.start(prompts.handle_event, serve)
     watching.wait_for_lists()
     return prompts
+
+
+def _make(watching: informers.Informers, clients: Clients, settings: Settings) -> WatchTriggers:
+    with _lock:
+        if watching not in _made:
+            _made.clear()
+            _made[watching] = WatchTriggers(functools.partial(sync, clients, settings), confirm)
+        return _made[watching]
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from typing import Protocol
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube.answer_check import ANSWER_HOLDS, AnswerCheck
 from magnum.drivers.k8s_capi_helm.kube.cache import ObjectCache
 from magnum.drivers.k8s_capi_helm.kube.reflector import ListWatcher, Reflector
 from magnum.drivers.k8s_capi_helm.kube.snapshot import Reader
@@ -43,8 +44,6 @@ _LABELS = {names.LEASE: names.LABEL_UUID}
 
 #: Seconds after which a process that had no thread left tries again; it is asked all the time.
 _BEGIN_AGAIN = 30.0
-#: Seconds that an answer of the management cluster, or none, counts for all who ask.
-_ANSWER_HOLDS = 5.0
 #: The part of the time for the first lists in which they begin: conductors that start at once, and
 #: the kinds of each, do not all list at the same moment.
 _BEGIN_WITHIN = 1 / 6
@@ -177,9 +176,7 @@ class Informers:
         self._clock = clock
         self._first_lists = first_lists
         self._listed_by = 0.0
-        self._asking = threading.Lock()
-        self._asked: float | None = None
-        self._answers = False
+        self._answer_check = AnswerCheck(kube, clock)
         self._lock = threading.Lock()
         self._stopped: threading.Event | None = None
         self._told: Callable[[Json], None] | None = None
@@ -195,17 +192,21 @@ class Informers:
     ) -> None:
         """Begin to watch, each kind in a thread of its own; once is enough.
 
+        Each pass of a periodic task comes here, hundreds at a time: none waits for another one.
+
         :param on_change: called with every object that changes, in the thread of its watch; as it
             is kept, if it changed while nobody watched.
         :param serve: each is run in one more thread, until the event that it is given.
         """
+        if self._stopped is not None:
+            return
         with self._lock:
             if self._stopped is not None or self._clock() < self._not_before:
                 return
-            self._stopped = stopped = threading.Event()
             self._started_at = self._clock()
             self._listed_by = self._started_at + self._first_lists
             self._told = on_change
+            self._stopped = stopped = threading.Event()
             watches = zip(self._stores, self.watches, strict=True)
             runs: list[tuple[str, Callable[[threading.Event], None]]] = [
                 (f"watch-{kind.plural}", watch.run) for kind, watch in watches
@@ -236,6 +237,7 @@ class Informers:
         its objects: as many requests as there are clusters, times the kinds.
         """
         for watch in self.watches:
+            # Nobody stands in line for what has happened.
             if not watch.attempted.is_set():
                 watch.attempted.wait(max(0.0, self._listed_by - self._clock()))
 
@@ -279,21 +281,7 @@ class Informers:
         """
         if not view.kinds >= frozenset(KINDS).intersection(self._stores):
             return False
-        if view.answered <= _ANSWER_HOLDS:
-            return True
-        with self._asking:
-            if self._asked is None or self._clock() - self._asked > _ANSWER_HOLDS:
-                try:
-                    self._kube.get(names.NAMESPACE, "", "kube-system")
-                    self._answers = True
-                except errors.NotAllowed:
-                    # An answer, by who knows the driver and lets it read less than usual.
-                    self._answers = True
-                except errors.DriverError as error:
-                    LOG.warning("The management cluster does not respond: %s", error.detail)
-                    self._answers = False
-                self._asked = self._clock()
-            return self._answers
+        return view.answered <= ANSWER_HOLDS or self._answer_check.answers()
 
     def view(self) -> CachedReader:
         """A reader for one look that begins now."""

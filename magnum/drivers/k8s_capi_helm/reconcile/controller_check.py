@@ -58,6 +58,8 @@ class ControllerCheck:
         self._asking = threading.Lock()
         self._lock = threading.Lock()
         self._asked: float | None = None
+        #: When the last answers were asked for that are there.
+        self._answered: float | None = None
         self._known: dict[str, controller_leases.ControllerLease] = {}
         self._place = ""
         self._refused: set[str] = set()
@@ -96,12 +98,17 @@ class ControllerCheck:
         return self._silent(recorded_text)
 
     def _ask_now_and_then(self, kube: ObjectReader) -> None:
+        answered = self._answered
+        if answered is not None and self._clock() - answered < _EVERY:
+            # Hundreds of threads do not stand in line to see that.
+            return
         if self._asking.acquire(timeout=deadline.seconds_left(_EVERY)):
             try:
                 now = self._clock()
                 if self._asked is None or now - self._asked >= _EVERY:
                     self._asked = now
                     self._ask(kube, now)
+                self._answered = self._asked
             finally:
                 self._asking.release()
 
