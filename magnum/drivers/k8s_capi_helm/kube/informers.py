@@ -206,29 +206,29 @@ class Informers:
             self._started_at = self._clock()
             self._listed_by = self._started_at + self._first_lists
             self._told = on_change
-            self._stopped = stopped = threading.Event()
+            self._stopped = threading.Event()
             watches = zip(self._stores, self.watches, strict=True)
-            runs: list[tuple[str, Callable[[threading.Event], None]]] = [
-                (f"watch-{kind.plural}", watch.run) for kind, watch in watches
-            ]
-            runs += [
-                (f"watch-prompts-{index}", function) for index, function in enumerate(serve, 1)
-            ]
-            # Nobody begins before all can: a round takes long, and the next attempt comes soon.
-            all_started = threading.Event()
-            try:
-                for name, run in runs:
-                    longest = self._first_lists * _BEGIN_WITHIN
-                    delay = random.uniform(0, longest)  # noqa: S311
-                    self._spawn(name, functools.partial(_after, all_started, run, stopped, delay))
-            except RuntimeError:
-                LOG.exception(
-                    "No thread can be started for the watches; objects are read directly."
-                )
-                self._not_before = self._clock() + _BEGIN_AGAIN
-                self._end()
-            finally:
-                all_started.set()
+            runs = {f"watch-{kind.plural}": watch.run for kind, watch in watches}
+            prompts = {f"watch-prompts-{index}": run for index, run in enumerate(serve, 1)}
+            self._spawn_all({**runs, **prompts}, self._stopped)
+
+    def _spawn_all(
+        self, runs: Mapping[str, Callable[[threading.Event], None]], stopped: threading.Event
+    ) -> None:
+        """Run each in a thread of its name, or none where not all can have one."""
+        # Nobody begins before all can: a round takes long, and the next attempt comes soon.
+        all_started = threading.Event()
+        try:
+            for name, run in runs.items():
+                longest = self._first_lists * _BEGIN_WITHIN
+                delay = random.uniform(0, longest)  # noqa: S311
+                self._spawn(name, functools.partial(_after, all_started, run, stopped, delay))
+        except RuntimeError:
+            LOG.exception("No thread can be started for the watches; objects are read directly.")
+            self._not_before = self._clock() + _BEGIN_AGAIN
+            self._end()
+        finally:
+            all_started.set()
 
     def wait_for_lists(self) -> None:
         """Wait until every kind is listed, or cannot be, for the first time since the start.
