@@ -45,6 +45,8 @@ _lock = threading.Lock()
 
 #: Seconds since Magnum's status task has come by last, after which a cluster is not in progress.
 _IN_PROGRESS = 30.0
+#: Seconds between two looks for those: not in each pass, of which each looks at all clusters then.
+_CLEAN = 1.0
 #: Seconds for what happens together to be looked at together.
 _GATHER = 0.5
 #: Seconds at least between two prompted passes of one cluster.
@@ -90,6 +92,7 @@ class WatchTriggers:
         #: Passes of Magnum's status task that have not ended.
         self._visits: collections.Counter[str] = collections.Counter()
         self._something = threading.Event()
+        self._cleaned = -math.inf
 
     @contextlib.contextmanager
     def visit(self, release: str) -> Iterator[bool]:
@@ -100,11 +103,8 @@ class WatchTriggers:
         with self._lock:
             now = self._clock()
             self._visited[release] = now
-            for times in (self._visited, self._synced):
-                for name in [name for name in times if now - times[name] > _IN_PROGRESS]:
-                    del times[name]
-            for name in self._namespaces.keys() - self._visited.keys():
-                del self._namespaces[name]
+            if now - self._cleaned >= _CLEAN:
+                self._clean(now)
             own_thread = threading.get_ident()
             is_free = self._confirming.get(release, own_thread) == own_thread
             self._visits[release] += 1
@@ -113,7 +113,17 @@ class WatchTriggers:
         finally:
             with self._lock:
                 self._visits[release] -= 1
-                self._visits += collections.Counter()
+                if not self._visits[release]:
+                    del self._visits[release]
+
+    def _clean(self, now: float) -> None:
+        """Forget what is no longer in progress."""
+        self._cleaned = now
+        for times in (self._visited, self._synced):
+            for name in [name for name in times if now - times[name] > _IN_PROGRESS]:
+                del times[name]
+        for name in self._namespaces.keys() - self._visited.keys():
+            del self._namespaces[name]
 
     def handle_event(self, obj: Json) -> None:
         """Note that an object was created, changed or deleted."""
