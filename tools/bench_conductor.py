@@ -13,8 +13,6 @@ import gc
 import json
 import os
 from pathlib import Path
-import random
-import sqlite3
 import sys
 import threading
 import time
@@ -27,19 +25,14 @@ import magnum.conf
 from magnum.db.sqlalchemy import models
 from magnum.drivers.common import driver
 from magnum.drivers.k8s_capi_helm.kube.informers import KINDS
-from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import names
 from magnum.objects import cluster as cluster_object
 from magnum.service import periodic
 from tools import own_driver, pass_conductor, pass_process
-from tools.fleet import builders, Json
+from tools.fleet import Json
 
 CONF = magnum.conf.CONF
-#: Seconds between two passes of Magnum's status task.
-PERIOD = 10.0
 _PATIENCE = 120.0
 _THREADS = 8
-_LOOKS = 0.02
 
 
 def main(arguments: list[str]) -> int:
@@ -48,7 +41,7 @@ def main(arguments: list[str]) -> int:
     admin = magnum_context.make_admin_context(all_tenants=True)
     for number, one in enumerate(task["clusters"]):
         pass_conductor.insert(admin, one, first=number == 0)
-    found = {"passes": passes, "follow": follow, "start": start}[task["what"]](admin, task)
+    found = {"passes": passes, "start": start}[task["what"]](admin, task)
     print(json.dumps(found))
     sys.stdout.flush()
     # Watches are in the middle of something, and nobody waits for them.
@@ -90,6 +83,7 @@ def start(admin: Any, task: Json) -> Json:
     It begins when as many conductors as the task says are ready.
     """
     clusters = cluster_object.Cluster.list(admin)
+    own_driver.of_process()
     ready = Path(task["ready"])
     (ready / str(os.getpid())).touch()
     _until(lambda: len(list(ready.iterdir())) >= task["conductors"])
@@ -101,39 +95,6 @@ def start(admin: Any, task: Json) -> Json:
     rows = cluster_object.Cluster.list(admin)
     healthy = sum(one.health_status == "HEALTHY" for one in rows)
     return {"since": since, "until": until, "cpu": cpu, "done": done, "healthy": healthy}
-
-
-def follow(admin: Any, task: Json) -> Json:
-    """Seconds from the change of an object to the reason in Magnum's row, once per change."""
-    stopped = threading.Event()
-    thread = threading.Thread(target=_status_task, args=(admin, stopped), daemon=True)
-    thread.start()
-    # Watches and connections have to be there.
-    stopped.wait(2 * PERIOD)
-    kube, found = KubeClient(task["admin"]), list[float]()
-    releases = [one["cluster"]["stack_id"] for one in task["clusters"]]
-    spaces = [one["release"]["namespace"] for one in task["clusters"]]
-    cpu = time.process_time()
-    for _ in range(task["turns"]):
-        moments = sorted((random.uniform(0, PERIOD), n) for n in range(len(releases)))  # noqa: S311
-        waiting, begin = dict[str, tuple[str, float]](), time.monotonic()
-        while moments or waiting:
-            now = time.monotonic()
-            while moments and now - begin >= moments[0][0]:
-                _, number = moments.pop(0)
-                mark = f"mark {int(begin)}-{number} "
-                _change(kube, spaces[number], releases[number], mark)
-                waiting[releases[number]] = mark, time.monotonic()
-            for release, reason in _reasons(task["database"]):
-                mark, since = waiting.get(release, ("", 0.0))
-                if mark and mark in (reason or ""):
-                    found.append(time.monotonic() - since)
-                    del waiting[release]
-            stopped.wait(_LOOKS)
-            if now - begin > _PATIENCE:
-                raise TimeoutError(f"{waiting} and {moments} left: {_reasons(task['database'])}")
-    stopped.set()
-    return {"seconds": found, "cpu": time.process_time() - cpu}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -154,35 +115,6 @@ def _health_pass(admin: Any, clusters: list[Any]) -> None:
     """One after another: Magnum gives each a thread, but SQLite takes one who writes at a time."""
     for cluster in clusters:
         pass_conductor.once(periodic.ClusterHealthUpdateJob(admin, cluster).update_health_status)
-
-
-def _status_task(admin: Any, stopped: threading.Event) -> None:
-    """As Magnum's: every ten seconds, a thread for each cluster in progress."""
-    with futures.ThreadPoolExecutor(_THREADS) as pool:
-        while not stopped.is_set():
-            begin = time.monotonic()
-            jobs = [
-                periodic.ClusterUpdateJob(admin, one) for one in cluster_object.Cluster.list(admin)
-            ]
-            for one in jobs:
-                pool.submit(pass_conductor.once, one.update_status)
-            stopped.wait(max(0.0, PERIOD - (time.monotonic() - begin)))
-
-
-def _change(kube: KubeClient, namespace: str, release: str, mark: str) -> None:
-    """Let a server fail with a message, as CAPO does."""
-    [server, *_] = kube.list(names.OPENSTACK_SERVER, namespace, {names.LABEL_CLUSTER_NAME: release})
-    builders.say(server, "InstanceReady", "False", mark, reason="InstanceCreateFailed")
-    status = {"status": {"conditions": server["status"]["conditions"]}}
-    kube.patch(names.OPENSTACK_SERVER, namespace, server["metadata"]["name"], status)
-
-
-def _reasons(database: str) -> list[tuple[str, str | None]]:
-    connection = sqlite3.connect(database, timeout=30)
-    try:
-        return connection.execute("select stack_id, status_reason from cluster").fetchall()
-    finally:
-        connection.close()
 
 
 def _until(question: Callable[[], bool]) -> None:

@@ -90,9 +90,12 @@ def played(live: Callable[[Any], None]) -> Json:
     return plain
 
 
-def copy(cluster: Json, number: int) -> Json:
-    """The same cluster once more: another name, another project, its release as Helm keeps it."""
-    project = f"bench{number // _CLUSTERS_PER_PROJECT}"
+def copy(cluster: Json, number: int, project: str = "") -> Json:
+    """The same cluster once more: another name, another project, its release as Helm keeps it.
+
+    :param project: "" for one that it shares with a few others.
+    """
+    project = project or f"bench{number // _CLUSTERS_PER_PROJECT}"
     text = json.dumps(cluster)
     for old, new in (
         (builders.RELEASE, f"demo-{number:012d}"),

@@ -29,7 +29,7 @@ class Cloud:
 
 @functools.cache
 def of_process() -> clients.Clients:
-    """The clients of this process."""
+    """The clients of this process; to be called once before there are threads."""
     cloud: Any = Cloud()
     return dataclasses.replace(clients.build(CONF), cloud=lambda context: cloud)
 

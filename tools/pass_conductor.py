@@ -45,7 +45,7 @@ CONF = magnum.conf.CONF
 Json = dict[str, Any]
 #: Of a row: what the database gives, and what belongs to other rows.
 _LEFT = ("id", "created_at", "updated_at", "cluster_template")
-_IN_PROGRESS = ["CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"]
+IN_PROGRESS = ["CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"]
 #: How many functions a profile has, and what the paths of this driver's contain.
 _PROFILED, _PACKAGE = 30, "k8s_capi_helm"
 
@@ -120,7 +120,7 @@ class Conductor:
         return {"settled": in_memory(), "peak": int(said["VmHWM"].split()[0]) / 2**10}
 
     def _clusters(self, job: str) -> list[Any]:
-        filters = {"status": _IN_PROGRESS} if job == "status" else {}
+        filters = {"status": IN_PROGRESS} if job == "status" else {}
         found: list[Any] = cluster_object.Cluster.list(self._admin, filters=filters)
         return found
 
@@ -198,10 +198,11 @@ def _begin_at_once(*arguments: Any) -> tuple[str, Any]:
     return ("BEGIN IMMEDIATE" if statement == "BEGIN" else statement), parameters
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str], made: Callable[[], Conductor] = Conductor) -> None:
     """Answer requests until there are no more.
 
-    :param arguments: paths of magnum.conf and of the database.
+    :param arguments: paths of magnum.conf and of the database, "" for one that is no file.
+    :param made: makes the conductor, which answers.
     """
     configuration, database = arguments
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -210,9 +211,10 @@ def main(arguments: list[str]) -> None:
     CONF([], project="magnum", default_config_files=[configuration])
     # The driver's options are known when it is loaded, and are read from the same file.
     [point.load() for point, _ in driver.Driver.load_entry_points()]
-    use_database(database)
+    if database:
+        use_database(database)
     rpc.init(CONF)
-    conductor = Conductor()
+    conductor = made()
     for line in sys.stdin:
         verb, given = json.loads(line)
         answers.write(json.dumps(getattr(conductor, verb)(**given)) + "\n")

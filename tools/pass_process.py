@@ -23,11 +23,19 @@ VARIABLE = "K8S_CAPI_HELM_PREDECESSOR"
 OTHER_VARIABLE = "K8S_CAPI_HELM_CLUSTER_API_DRIVER"
 _PYTHONS = {NOTHING: VARIABLE, PEER: VARIABLE, OTHER_PEER: OTHER_VARIABLE}
 _OTHER_MODULE = "magnum_cluster_api.driver"
+#: Magnum's configuration, in the directory of a conductor.
+CONFIGURATION = "magnum.conf"
 #: Longest time for one request.
 _TIMEOUT = 1800.0
 _TOOLS = Path(__file__).parent
+#: This driver with an OpenStack that takes requests, too.
+OWN_WITH_CLOUD = f"{OWN} with a cloud"
 #: Classes that are in Magnum's place for the driver that is installed.
-_CLASSES = {NOTHING: "tools.idle_driver:Driver", OWN: "tools.own_driver:Driver"}
+_CLASSES = {
+    NOTHING: "tools.idle_driver:Driver",
+    OWN: "tools.own_driver:Driver",
+    OWN_WITH_CLOUD: "tools.verb_driver:Driver",
+}
 INSTALLED = "k8s_capi_helm_v1"
 #: With one of these set, the peer does not use the kubeconfig's authority.
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
@@ -41,17 +49,44 @@ class Setting:
     :ivar place: an empty directory of its own.
     :ivar kubeconfig: of the management cluster.
     :ivar database: with the rows that it begins with; None for an empty one.
+    :ivar url: of a database that is there, as SQLAlchemy has it; "" for one of its own.
+    :ivar module: what runs, with a ``main`` as :mod:`tools.pass_conductor` has it.
+    :ivar programs: directory with a helm; None where no request is carried out.
     """
 
     driver: str
     place: Path
     kubeconfig: Path
     database: Path | None = None
+    url: str = ""
+    module: str = "tools.pass_conductor"
+    programs: Path | None = None
 
     @property
     def own_database(self) -> Path:
-        """Where the rows of this conductor are."""
+        """Where the rows of this conductor are, if it has a database of its own."""
         return self.place / "magnum.sqlite"
+
+    @property
+    def connection(self) -> str:
+        """The URL of its database."""
+        return self.url or f"sqlite:///{self.own_database}?timeout=60"
+
+    @property
+    def command(self) -> list[str]:
+        """What runs: with a database of its own, every driver but this one in the peer's Python."""
+        is_own = bool(self.url) or self.driver == OWN
+        python = sys.executable if is_own else _python(self.driver)
+        paths = (str(self.place / CONFIGURATION), "" if self.url else str(self.own_database))
+        return [python, "-W", "ignore", "-m", self.module, *paths]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables of the process."""
+        found = {**environment(self.place), **_kubeconfig(self)}
+        if self.programs is not None:
+            found["PATH"] = os.pathsep.join((str(self.programs), found.get("PATH", os.defpath)))
+        return found
 
 
 class Process:
@@ -61,25 +96,15 @@ class Process:
         self._setting = setting
         self._log = setting.place / "conductor.log"
         _write(setting)
-        module, place = "tools.pass_conductor", setting.place
-        command = [
-            _python(setting.driver),
-            "-W",
-            "ignore",
-            "-m",
-            module,
-            str(place / "magnum.conf"),
-            str(setting.own_database),
-        ]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command,
+                setting.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                cwd=place,
-                env={**environment(place), **_kubeconfig(setting)},
+                cwd=setting.place,
+                env=setting.environment,
             )
 
     @property
@@ -147,7 +172,7 @@ def _write(setting: Setting) -> None:
     options: dict[str, dict[str, object]] = {
         "DEFAULT": {"transport_url": "fake:/", "state_path": place},
         "database": {
-            "connection": f"sqlite:///{setting.own_database}?timeout=60",
+            "connection": setting.connection,
             "sqlite_synchronous": False,
         },
         "drivers": {"disabled_drivers": disabled},
@@ -155,7 +180,7 @@ def _write(setting: Setting) -> None:
         "certificates": {"cert_manager_type": "x509keypair"},
         "capi_helm": {"kubeconfig_file": setting.kubeconfig},
     }
-    (place / "magnum.conf").write_text(ini(options))
+    (place / CONFIGURATION).write_text(ini(options))
     if setting.database is not None:
         copy_database(setting.database, setting.own_database)
 
@@ -165,7 +190,8 @@ def install(driver: str, place: Path) -> None:
 
     The one that its environment has by itself is to be disabled.
     """
-    (place / "tools").symlink_to(_TOOLS)
+    for one in (_TOOLS, _TOOLS.with_name("sandbox")):
+        (place / one.name).symlink_to(one)
     if driver in _CLASSES:
         about = place / "benchmark-1.dist-info"
         about.mkdir()

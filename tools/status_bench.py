@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the delay of statuses and the cost of a pass over a fleet: `make bench`.
+"""Measure the cost of a health pass over a fleet, and of conductors that start: `make bench`.
 
 Against a real kube-apiserver, whose audit log counts the requests; each with and without watching.
 More requests for a cluster at rest than GOAL, in a pass that watches, are a failure.
@@ -14,20 +14,16 @@ from concurrent import futures
 import json
 import math
 from pathlib import Path
-import statistics
 import subprocess
 import sys
 import tempfile
 
 from tools import fleet, pass_costs, pass_process
-from tools.bench_conductor import PERIOD
 from tools.fleet import Json, ManagementCluster
 
 #: Clusters of a fleet at rest.
 FLEETS = (1, 100, 1000)
 STALENESS = 45.0
-#: Clusters in progress, and how often each is changed.
-FOLLOWED, TURNS = 20, 2
 #: Conductors that start at once, and the seconds that their load is counted in.
 CONDUCTORS, WINDOW = (1, 3), 5.0
 #: Requests of a conductor that starts, besides lists and watches, at most.
@@ -71,25 +67,6 @@ class Bench:
             raise RuntimeError(done.stderr[-3000:])
         found: Json = json.loads(done.stdout.splitlines()[-1])
         return found
-
-    def follow(self) -> None:
-        """Print how soon rows follow."""
-        one = fleet.one_cluster(in_progress=True)
-        # Far from the numbers of the fleet at rest.
-        clusters = [fleet.copy(one, 10**6 + number) for number in range(FOLLOWED)]
-        self._management.fill(clusters)
-        rows, admin = [_rows(one) for one in clusters], self._management.admin_kubeconfig
-        print(f"From an object's change to Magnum's row, {FOLLOWED} clusters in progress:")
-        for staleness in (0.0, STALENESS):
-            found = self.conductor("follow", rows, staleness, turns=TURNS, admin=str(admin))
-            seconds = sorted(found["seconds"])
-            median, late = statistics.median(seconds), seconds[int(len(seconds) * 0.95) - 1]
-            print(
-                f"  {_named(staleness)}  median {median:5.2f} s  p95 {late:5.2f} s  "
-                f"({median / PERIOD:4.2f} and {late / PERIOD:4.2f} of Magnum's period of "
-                f"{PERIOD:.0f} s, {len(seconds)} changes)  CPU {found['cpu']:5.2f} s",
-                flush=True,
-            )
 
     def passes(self, number: int, template: Json) -> float:
         """Print what a pass over a fleet at rest costs; requests per cluster when watching."""
@@ -158,7 +135,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     with fleet.management_cluster() as management, tempfile.TemporaryDirectory() as place:
         bench = Bench(management, Path(place))
-        bench.follow()
         print("One health pass over a fleet at rest:")
         template = fleet.one_cluster(in_progress=False)
         found = [bench.passes(number, template) for number in given.clusters or FLEETS]
