@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import request
+from magnum.drivers.k8s_capi_helm.kube import discovery, request
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
@@ -250,7 +250,7 @@ class TestLists(http_server.WireCase):
         self.assertEqual("Lease", found[0]["kind"])
         first, second = [seen.path for seen in self.server.seen[1:]]
         self.assertIn("labelSelector=a%3D1%2Cb%3D2", first)
-        self.assertIn("limit=500", first)
+        self.assertIn(f"limit={discovery.PAGE}", first)
         self.assertIn("continue=a/b%3D%26", second)
 
     def test_the_revision_is_that_of_a_list_of_one(self) -> None:
