@@ -36,6 +36,7 @@ from magnum.drivers.k8s_capi_helm.handlers import nodegroup as handlers_nodegrou
 from magnum.drivers.k8s_capi_helm.handlers.monitor import Monitor
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     certificates,
+    query_cache,
     template,
 )
 from magnum.drivers.k8s_capi_helm.metrics import exposition, fleet
@@ -60,6 +61,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
     def __init__(
         self, clients_of: Callable[[Settings], clients.Clients] = clients.of_process
     ) -> None:
+        query_cache.enable_query_cache()
         self._clients_of = clients_of
 
     def _clients(self) -> clients.Clients:

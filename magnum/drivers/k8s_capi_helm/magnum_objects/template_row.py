@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load the template of a cluster, at a tenth of what Magnum's own query costs."""
+"""Load the template of a cluster, at a quarter of what Magnum's own query costs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ def load_template(cluster: Cluster) -> ClusterTemplate:
     """The template of a cluster, which the cluster has from now on.
 
     Magnum's ``ClusterTemplate.get_by_uuid`` is a union of what a project owns with what is public,
-    and SQLAlchemy builds that query anew at each call, which takes longer than the rest of a pass.
-    A periodic task sees all projects, so its query is for the row alone; the context of a tenant
-    reads as Magnum does.
+    which SQLAlchemy puts together at each call. A periodic task sees all projects, so its query is
+    for the row alone; the context of a tenant reads as Magnum does.
 
     :raises magnum.common.exception.ClusterTemplateNotFound: there is no such template.
     """
