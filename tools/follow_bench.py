@@ -34,7 +34,6 @@ FLEETS = ((1, 30), (500, 100))
 INTERVAL, APART = 1.0, 4.0
 #: Seconds from a change to its row, at most: in the median, and of 95 %.
 MEDIAN_GOAL, LATE_GOAL = 1.0, 2.0
-CACHED = "let SQLAlchemy compile Magnum's queries once, as a small change of Magnum would have it"
 #: First passes of each cluster, and seconds for a row to follow, at most.
 _FIRST, _PATIENCE = 3, 60.0
 _LOOKS = 0.02
@@ -120,12 +119,10 @@ def measure(
     clusters: int,
     changes: int,
     *,
-    is_cached: bool = False,
     is_profiled: bool = False,
 ) -> Followed:
     """How soon the rows of a fleet follow.
 
-    :param is_cached: whether Magnum's queries are compiled once, which they are not by themselves.
     :param is_profiled: whether it is printed what the threads of the conductor do.
     """
     busy, url = BusyFleet(management, clusters, f"follow{clusters}"), databases.new()
@@ -141,8 +138,6 @@ def measure(
             pass_process.Process(setting) as conductor,
             contextlib.closing(Reasons(url)) as reasons,
         ):
-            if is_cached:
-                conductor.ask("cache_queries")
             conductor.ask("insert", clusters=busy.rows)
             warm_up(conductor)
             if is_profiled:
@@ -176,7 +171,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; 1 where the goal is missed."""
     parser = argparse.ArgumentParser(prog="python -m tools.follow_bench", description=__doc__)
     parser.add_argument("--clusters", type=int, action="append", help="only so many")
-    parser.add_argument("--cached-queries", action="store_true", help=CACHED)
     parser.add_argument("--profile", action="store_true", help="print what all threads do")
     given = parser.parse_args(arguments)
     met = True
@@ -193,7 +187,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     databases,
                     clusters,
                     changes,
-                    is_cached=given.cached_queries,
                     is_profiled=given.profile,
                 )
                 show(clusters, found)

@@ -10,11 +10,14 @@ from pathlib import Path
 import sqlite3
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Protocol, TYPE_CHECKING
 
 from sandbox.cloud.ini import ini
 from tools import conversation
 from tools.pass_costs import NOTHING, OTHER_PEER, OWN, PEER
+
+if TYPE_CHECKING:
+    from typing import Self
 
 Json = dict[str, Any]
 #: Names the Python that has the peer driver: tox.ini's environment "predecessor".
@@ -88,14 +91,36 @@ class Setting:
             found["PATH"] = os.pathsep.join((str(self.programs), found.get("PATH", os.defpath)))
         return found
 
+    def write(self) -> None:
+        """Write what the process finds in its directory."""
+        _write(self)
+
+
+class Started(Protocol):
+    """What a conductor's process needs: its driver, its directory, and how it is started."""
+
+    @property
+    def driver(self) -> str: ...
+    @property
+    def place(self) -> Path: ...
+    @property
+    def own_database(self) -> Path: ...
+    @property
+    def command(self) -> list[str]: ...
+    @property
+    def environment(self) -> dict[str, str]: ...
+
+    def write(self) -> None:
+        """Write what the process finds in its directory."""
+
 
 class Process:
     """A conductor in a process of its own; a context that ends it."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Started) -> None:
         self._setting = setting
         self._log = setting.place / "conductor.log"
-        _write(setting)
+        setting.write()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 setting.command,
@@ -112,7 +137,7 @@ class Process:
         """Where its rows are."""
         return self._setting.own_database
 
-    def __enter__(self) -> Process:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -122,7 +147,7 @@ class Process:
             if pipe is not None:
                 pipe.close()
 
-    def ask(self, verb: str, **arguments: Any) -> Any:
+    def ask(self, verb: str, /, **arguments: Any) -> Any:
         """Let it do one thing.
 
         :raises RuntimeError: it has ended; the text ends with what it said.

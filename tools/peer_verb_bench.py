@@ -171,7 +171,7 @@ def _bind(management: ManagementCluster, namespace: str) -> None:
 
 
 def _define(management: ManagementCluster, programs: Path) -> None:
-    """Give it the definitions of Cluster API; nobody converts between versions or admits."""
+    """Give it the definitions of Cluster API, without webhooks."""
     entries = json.loads((programs / binaries.MANIFESTS).read_text())
     definitions = [one for one in entries if one["document"]["kind"] == manifests.CRD]
     documents = manifests.localize(definitions, {}, b"")

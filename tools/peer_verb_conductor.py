@@ -98,7 +98,7 @@ class Conductor(CONDUCTOR.Conductor):  # type: ignore[misc]
         return str(self._cluster().stack_id)
 
     def settle(self, **fields: Any) -> None:
-        """Write its rows as they are when Cluster API is through: nobody plays it here."""
+        """Write its rows as they are when Cluster API is through, which is not played here."""
         cluster = self._cluster()
         for row in (*cluster.nodegroups, cluster):
             if row.status.endswith("_IN_PROGRESS"):

@@ -7,18 +7,16 @@ import dataclasses
 import json
 import os
 from pathlib import Path
-import subprocess
 import sys
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.functional.k8s_capi_helm.adoption import facts, setting
 from sandbox.cloud.ini import ini
-from tools import conversation, pass_costs, pass_process
+from tools import pass_costs, pass_process
 from tools.pass_costs import OWN
+from tools.pass_process import CONFIGURATION
 
-#: Longest time for one request: twenty runs of Helm on a busy machine.
-_TIMEOUT = 1200.0
 #: The module with the played OpenStack of each driver.
 _PLAYED = {True: "tools.peer_verb_own", False: "predecessor"}
 _PROJECT = "p1"
@@ -53,63 +51,48 @@ class Setting:
         return names.namespace(self.prefix, _PROJECT)
 
     @property
-    def database(self) -> Path:
+    def own_database(self) -> Path:
         """Where its rows are."""
         return self.place / "magnum.sqlite"
 
+    @property
+    def command(self) -> list[str]:
+        """What runs, in the Python that has the driver."""
+        is_own = self.driver == OWN
+        python = sys.executable if is_own else setting.predecessor()
+        module = [python, "-W", "ignore", "-m", "tools.peer_verb_conductor"]
+        return [*module, _PLAYED[is_own], str(self.place / CONFIGURATION), str(self.own_database)]
 
-class Process:
-    """A conductor in a process of its own; a context that ends it.
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables of the process."""
+        return _environment(self)
+
+    def write(self) -> None:
+        """Write what the process finds in its directory."""
+        _write(self)
+
+
+class Process(pass_process.Process):
+    """A conductor whose verbs may fail.
 
     :ivar setting: what it has been given.
     """
 
     def __init__(self, given: Setting) -> None:
+        super().__init__(given)
         self.setting = given
-        self._log = given.place / "conductor.log"
-        _write(given)
-        is_own = given.driver == OWN
-        python = sys.executable if is_own else setting.predecessor()
-        module = [python, "-W", "ignore", "-m", "tools.peer_verb_conductor"]
-        rest = [_PLAYED[is_own], str(given.place / "magnum.conf"), str(given.database)]
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [*module, *rest],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                cwd=given.place,
-                env=_environment(given),
-            )
-
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
 
     def ask(self, verb: str, /, **arguments: Any) -> Any:
         """Let it do one thing.
 
         :raises RuntimeError: it could not, or has ended; the text ends with what it said.
         """
-        try:
-            answer = conversation.ask(self._process, [verb, arguments], _TIMEOUT)
-        except EOFError:
-            answer = {"error": "it has ended"}
+        answer = super().ask(verb, **arguments)
         if "error" in answer:
             driver = self.setting.driver
             raise RuntimeError(f"{driver}: {verb}: {answer['error']}: {self.said()}")
         return answer["answer"]
-
-    def said(self) -> str:
-        """The end of its log."""
-        return self._log.read_text(errors="replace")[-3000:]
 
 
 def _write(given: Setting) -> None:
@@ -120,7 +103,7 @@ def _write(given: Setting) -> None:
     options: dict[str, dict[str, object]] = {
         "DEFAULT": {"transport_url": "fake:/", "state_path": place},
         "database": {
-            "connection": f"sqlite:///{given.database}?timeout=60",
+            "connection": f"sqlite:///{given.own_database}?timeout=60",
             "sqlite_synchronous": False,
         },
         "oslo_messaging_notifications": {"driver": "noop"},
@@ -133,7 +116,7 @@ def _write(given: Setting) -> None:
             "default_helm_chart_version": "",
         },
     }
-    (place / "magnum.conf").write_text(ini(options))
+    (place / CONFIGURATION).write_text(ini(options))
 
 
 def _environment(given: Setting) -> dict[str, str]:

@@ -3,7 +3,7 @@
 
 The verb is a resize of a nodegroup by Magnum's own handler, with the real helm and this project's
 chart, from the call until the MachineDeployment on a real kube-apiserver has the new number. Beside
-it Magnum's status task goes on over all clusters of the other project, and their objects change.
+it Magnum's status task runs over all clusters of the other project, and their objects change.
 """
 
 from __future__ import annotations
@@ -97,10 +97,7 @@ class Tenant:
 class Bench:
     """A management cluster with the clusters of a project, and a database for each measurement."""
 
-    def __init__(
-        self, management: ManagementCluster, databases: Databases, *, is_cached: bool
-    ) -> None:
-        self._is_cached = is_cached
+    def __init__(self, management: ManagementCluster, databases: Databases) -> None:
         self._management = management
         self._databases = databases
         self._busy = BusyFleet(management, OTHERS, "many")
@@ -136,8 +133,6 @@ class Bench:
                 programs=binaries.build(),
             )
             with pass_process.Process(setting) as process:
-                if self._is_cached:
-                    process.ask("cache_queries")
                 yield process
 
     @contextlib.contextmanager
@@ -189,7 +184,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.verb_bench", description=__doc__)
     layouts: Any = (TOGETHER, APART, IDLE)
     parser.add_argument("--layout", choices=layouts, action="append", help="only this")
-    parser.add_argument("--cached-queries", action="store_true", help=follow_bench.CACHED)
     given = parser.parse_args(arguments)
     kinds = (*(kind for kind in KINDS if kind.group), *_RENDERED)
     met = True
@@ -198,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fleet.management_cluster(kinds) as management,
         bench_database.databases(Path(place)) as databases,
     ):
-        bench = Bench(management, databases, is_cached=given.cached_queries)
+        bench = Bench(management, databases)
         print(
             f"A resize of one project's cluster beside {OTHERS} clusters in progress of another "
             f"project, on {databases.kind}:",

@@ -20,10 +20,11 @@ from magnum.common import context as magnum_context
 from magnum.conductor.handlers import cluster_conductor
 import magnum.conf
 from magnum.db.sqlalchemy import models
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects import query_cache, reader
 from magnum.drivers.k8s_capi_helm.metrics import registry
 from magnum.objects import cluster as cluster_object
 from magnum.service import periodic
+from magnum.tests.functional.k8s_capi_helm.adoption import setting
 from sandbox.cloud import sqlite
 from tools import pass_conductor, verb_driver
 from tools.pass_conductor import Json
@@ -34,32 +35,14 @@ CONF = magnum.conf.CONF
 PERIOD = 10.0
 #: The cluster of the tenant who asks for something.
 _UUID = "77777777-8888-4777-8666-555555555555"
-_TEMPLATE = {
-    "uuid": "21111111-2222-4333-8444-555555555555",
-    "name": "kube",
-    "image_id": "ubuntu-kube",
-    "flavor_id": "small",
-    "master_flavor_id": "small",
-    "external_network_id": "public",
-    "network_driver": "calico",
-    "cluster_distro": "ubuntu",
-    "coe": "kubernetes",
-    "server_type": "vm",
-    "labels": {},
-    "master_lb_enabled": True,
-    "floating_ip_enabled": True,
-    "dns_nameserver": "192.0.2.53",
-}
+#: Beside the one of the fleet, in the same database.
+_TEMPLATE = {**setting.TEMPLATE, "uuid": "21111111-2222-4333-8444-555555555555"}
 _CLUSTER = {
+    **setting.CLUSTER,
     "uuid": _UUID,
     "name": "one",
     "cluster_template_id": _TEMPLATE["uuid"],
-    "flavor_id": "small",
-    "master_flavor_id": "small",
-    "create_timeout": 60,
-    "floating_ip_enabled": True,
-    "master_lb_enabled": True,
-    "labels": {},
+    "keypair": None,
 }
 
 
@@ -81,7 +64,7 @@ class StatusTask:
         self._thread.start()
 
     def pause(self) -> None:
-        """End, with all passes that have begun."""
+        """End, with all passes that run."""
         self._stopped.set()
         for one in (self._thread, *self._passes):
             one.join()
@@ -117,20 +100,13 @@ class Conductor(pass_conductor.Conductor):
     def __init__(self) -> None:
         super().__init__()
         self._user = self._admin
+        # With a driver that does nothing, too: what is compared is the drivers.
+        query_cache.enable_query_cache()
         verb_driver.of_process()
         self._handler = cluster_conductor.Handler()
         self._task = StatusTask(self._admin)
 
-    # Magnum ---------------------------------------------------------------------------------------
-    def cache_queries(self) -> None:
-        """Let SQLAlchemy compile Magnum's queries once, and not each time; before the first one.
-
-        Magnum's types of columns do not say that it may
-        (https://docs.sqlalchemy.org/en/20/core/type_api.html, ExternalType.cache_ok).
-        """
-        for one in (models.JSONEncodedDict, models.JSONEncodedList):
-            one.cache_ok = True
-
+    # Threads --------------------------------------------------------------------------------------
     def watch_threads(self) -> None:
         """Look from now on what all threads do."""
         self._threads = ThreadProfile()
@@ -145,7 +121,7 @@ class Conductor(pass_conductor.Conductor):
         self._task.begin()
 
     def pause(self) -> None:
-        """End it, with all passes that have begun."""
+        """End it, with all passes that run."""
         self._task.pause()
 
     def rounds(self) -> list[float]:
@@ -158,7 +134,7 @@ class Conductor(pass_conductor.Conductor):
         models.Base.metadata.create_all(enginefacade.writer.get_engine())
         owner = {"project_id": project, "user_id": "u1"}
         self._user = magnum_context.make_context(
-            auth_token="token",  # noqa: S106 - nobody looks at it
+            auth_token="token",  # noqa: S106 - it is not used
             auth_url="http://keystone.example.org/v3",
             roles=["member"],
             is_admin=False,
@@ -178,7 +154,7 @@ class Conductor(pass_conductor.Conductor):
         return {"seconds": time.monotonic() - begin, "helm": _helm() - before}
 
     def settle(self) -> None:
-        """Be through with what was asked for: nobody plays Cluster API here."""
+        """Be through with what was asked for: Cluster API is not played here."""
         cluster, leases = self._cluster(), verb_driver.of_process().leases
         namespace = reader.cluster_namespace(cluster, CONF)
         record = leases.read(namespace, cluster.stack_id)

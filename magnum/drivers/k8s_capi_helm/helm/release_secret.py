@@ -142,7 +142,7 @@ def decode(secret: Json) -> LiveRelease:
         raise _unreadable(secret, error) from None
 
 
-# A verb reads the same revision several times, and most of it is the chart, which nobody asks for.
+# A verb reads the same revision several times, and most of it is the chart, which is not used.
 @functools.lru_cache(maxsize=_KNOWN_REVISIONS)
 def _decoded(data: str) -> tuple[LiveRelease, str]:
     """What a Secret's data say of its revision, without the values, and these as JSON."""

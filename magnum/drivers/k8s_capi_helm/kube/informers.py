@@ -216,7 +216,7 @@ class Informers:
         self, runs: Mapping[str, Callable[[threading.Event], None]], stopped: threading.Event
     ) -> None:
         """Run each in a thread of its name, or none where not all can have one."""
-        # Nobody begins before all can: a round takes long, and the next attempt comes soon.
+        # None begins before all can: a round takes long, and the next attempt comes soon.
         all_started = threading.Event()
         try:
             for name, run in runs.items():
@@ -237,7 +237,7 @@ class Informers:
         its objects: as many requests as there are clusters, times the kinds.
         """
         for watch in self.watches:
-            # Nobody stands in line for what has happened.
+            # An Event that is set is not waited for: its wait() takes a lock of all passes.
             if not watch.attempted.is_set():
                 watch.attempted.wait(max(0.0, self._listed_by - self._clock()))
 

@@ -100,7 +100,7 @@ class ControllerCheck:
     def _ask_now_and_then(self, kube: ObjectReader) -> None:
         answered = self._answered
         if answered is not None and self._clock() - answered < _EVERY:
-            # Hundreds of threads do not stand in line to see that.
+            # Hundreds of threads would wait for the lock, one after another.
             return
         if self._asking.acquire(timeout=deadline.seconds_left(_EVERY)):
             try:

@@ -20,7 +20,9 @@ import tempfile
 from typing import Any
 
 import fixtures
+from oslo_db.sqlalchemy import enginefacade
 from oslo_service import loopingcall
+import sqlalchemy
 
 from magnum import objects
 from magnum.common import exception
@@ -154,6 +156,19 @@ class DriverCase(base.DbTestCase):
         template = objects.ClusterTemplate(self.context, **{**fields, **changes})
         template.create()
         return template
+
+    def selects(self) -> list[str]:
+        """The SELECT statements of the database from now on; they are added to the list."""
+        found: list[str] = []
+
+        def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+            if statement.startswith("SELECT"):
+                found.append(statement)
+
+        engine = enginefacade.writer.get_engine()
+        sqlalchemy.event.listen(engine, "before_cursor_execute", note)
+        self.addCleanup(sqlalchemy.event.remove, engine, "before_cursor_execute", note)
+        return found
 
     def count_seconds(self, holder: str, duration: float) -> None:
         """From now on the locks' time is :attr:`seconds`, for a conductor of this name."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from oslo_db.sqlalchemy import enginefacade
-import sqlalchemy
-
 from magnum import objects
 from magnum.common import context as magnum_context
 from magnum.common import exception
@@ -20,14 +17,7 @@ class TemplateRowTest(DriverCase):
         super().setUp()
         self.create()
         self.admin = magnum_context.make_admin_context(all_tenants=True)
-        self.statements: list[str] = []
-        engine = enginefacade.writer.get_engine()
-        sqlalchemy.event.listen(engine, "before_cursor_execute", self.note)
-        self.addCleanup(sqlalchemy.event.remove, engine, "before_cursor_execute", self.note)
-
-    def note(self, _connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
-        if statement.startswith("SELECT"):
-            self.statements.append(statement)
+        self.statements = self.selects()
 
     def listed(self, context: Any) -> Any:
         """The cluster as a periodic task lists it."""

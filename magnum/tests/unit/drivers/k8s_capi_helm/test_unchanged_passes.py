@@ -7,10 +7,6 @@ from collections.abc import Callable
 import contextlib
 import dataclasses
 import datetime
-from typing import Any
-
-from oslo_db.sqlalchemy import enginefacade
-import sqlalchemy
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
@@ -38,14 +34,7 @@ class UnchangedWorld(WatchingWorld):
             "credential_check": CredentialCheck(jitter=lambda: 0.0, clock=lambda: self.now),
         }
         self.ports = dataclasses.replace(self.ports, **checks)
-        self.statements: list[str] = []
-        engine = enginefacade.writer.get_engine()
-        sqlalchemy.event.listen(engine, "before_cursor_execute", self.note)
-        self.addCleanup(sqlalchemy.event.remove, engine, "before_cursor_execute", self.note)
-
-    def note(self, _connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
-        if statement.startswith("SELECT"):
-            self.statements.append(statement)
+        self.statements = self.selects()
 
     def pending(self) -> None:
         """A cluster in creation, whose machines take their time."""
