@@ -209,6 +209,8 @@ def main(arguments: list[str], made: Callable[[], Conductor] = Conductor) -> Non
     os.dup2(2, 1)  # whatever else is printed is no answer
     log.register_options(CONF)
     CONF([], project="magnum", default_config_files=[configuration])
+    # As in a conductor: Magnum's functional tests let everything be logged, when they are imported.
+    log.setup(CONF, "magnum")
     # The driver's options are known when it is loaded, and are read from the same file.
     [point.load() for point, _ in driver.Driver.load_entry_points()]
     if database:

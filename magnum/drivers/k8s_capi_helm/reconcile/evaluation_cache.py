@@ -73,7 +73,7 @@ class _Evaluated:
     """A verdict that changed nothing, from when until when it holds.
 
     :ivar versions: of what was there before its inputs were read; None where they are unknown.
-    :ivar compared: when Magnum's objects, nodegroups too, were compared with its inputs last.
+    :ivar compare_at: when Magnum's objects, nodegroups too, are compared with its inputs again.
     """
 
     inputs: Inputs
@@ -81,7 +81,7 @@ class _Evaluated:
     since: datetime.datetime
     until: datetime.datetime
     versions: Versions | None
-    compared: datetime.datetime
+    compare_at: datetime.datetime
 
     def holds(self, now: datetime.datetime) -> bool:
         """Whether it is not too old; a clock that was put back ends it, too."""
@@ -164,11 +164,12 @@ class EvaluationCache:
         found = self._evaluated.get(key)
         if found is None or found.versions != versions or not found.holds(now):
             return None
-        if now - found.compared >= (_HEALTHY_ROWS_HOLD if include_health else _ROWS_HOLD):
+        if now >= found.compare_at:
             if found.inputs.magnum != magnum():
                 return None
             left = (found.until - now).total_seconds()
-            self._evaluated.put(key, dataclasses.replace(found, compared=now), left)
+            compare_at = self._compare_at(now, include_health=include_health)
+            self._evaluated.put(key, dataclasses.replace(found, compare_at=compare_at), left)
         return found.verdict
 
     def keep_verdict(
@@ -191,8 +192,18 @@ class EvaluationCache:
         # Not all clusters of a conductor that starts are evaluated again at once.
         duration = min(duration, longest) * self._jitter(0.7, 1.0)
         until = min((now + duration, *limits))
-        entry = _Evaluated(inputs, verdict, now, until, versions, compared=now)
+        compare_at = self._compare_at(now, include_health=inputs.include_health)
+        entry = _Evaluated(inputs, verdict, now, until, versions, compare_at)
         self._evaluated.put((release, inputs.include_health), entry, duration.total_seconds())
+
+    def _compare_at(self, now: datetime.datetime, *, include_health: bool) -> datetime.datetime:
+        """When Magnum's objects are compared again, as the constants say at the latest.
+
+        Magnum's task begins hundreds of passes at once: those of one fleet are not to read all of
+        their nodegroups in the same one.
+        """
+        longest = _HEALTHY_ROWS_HOLD if include_health else _ROWS_HOLD
+        return now + longest * self._jitter(0.4, 1.0)
 
     def release(
         self, release: str, location: str, *, version: str | None, magnum: str

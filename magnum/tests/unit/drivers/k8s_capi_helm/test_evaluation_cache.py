@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import datetime
+import random
 from typing import Any
 
 import testtools
@@ -229,6 +230,26 @@ class TestCache(testtools.TestCase):
         self.assertEqual(["rows"], read)
         self.assertIsNone(unchanged(120, "other rows"))
         self.assertEqual(VERDICT, unchanged(120))
+
+    def test_the_objects_of_a_fleet_are_not_compared_in_one_round(self) -> None:
+        versions = evaluation_cache.Versions("row", frozenset(), ())
+        cache = evaluation_cache.EvaluationCache(jitter=random.Random(1).uniform)  # noqa: S311
+        for number in range(100):
+            cache.keep_verdict(f"r{number}", self.inputs, VERDICT, NOW, versions=versions)
+        rounds = list[int]()
+        for after in range(10, 70, 10):
+            read = list[str]()
+            for number in range(100):
+                cache.verdict_of(
+                    f"r{number}",
+                    versions,
+                    NOW + after * SECOND,
+                    include_health=False,
+                    magnum=lambda read=read: read.append("rows") or "rows",  # type: ignore[misc]
+                )
+            rounds.append(len(read))
+        self.assertGreaterEqual(sum(rounds), 100)
+        self.assertLess(max(rounds), 60)
 
     def test_with_the_health_is_another_one(self) -> None:
         self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
