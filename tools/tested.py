@@ -22,7 +22,7 @@ from typing import Any
 from oslo_utils import timeutils
 import yaml
 
-from tools import stages
+from tools import stages, tested_programs
 
 DATA = Path(__file__).resolve().parents[1] / "doc" / "source" / "install" / "tested.yaml"
 VARIABLE = "K8S_CAPI_HELM_TESTED"
@@ -169,6 +169,9 @@ SUBJECTS: dict[str, Callable[[], list[Subject]]] = {
     "helm.given": given_helm,
     "reference": reference,
     "mariadb": mariadb,
+    "programs.sandbox": tested_programs.sandbox,
+    "programs.addon-provider": tested_programs.addon_provider,
+    "programs.kubeadm": tested_programs.kubeadm,
 }
 
 

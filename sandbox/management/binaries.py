@@ -25,6 +25,8 @@ from sandbox.state import cache_root, file_lock, SandboxError, State
 BUILD_TIMEOUT = 3600.0
 VERSION_TIMEOUT = 10.0
 KUBERNETES = "1.34.4"
+#: In place of the version of a program whose source is in this repository.
+OWN = "of this project"
 MANIFESTS = "manifests.json"
 
 
@@ -128,7 +130,7 @@ def programs(providers: Providers) -> tuple[Program, ...]:
         _manager("capi-controlplane-kubeadm", "controlplane/kubeadm", capi, "clusterapi"),
         _manager("capo", "", capo, "capo"),
         HELM,
-        Program("machines", "clusterapi", "./machines", "of this project"),
+        Program("machines", "clusterapi", "./machines", OWN),
     )
 
 

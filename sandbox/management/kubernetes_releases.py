@@ -64,7 +64,7 @@ def selected() -> list[KubernetesRelease]:
 
 
 #: What prints the bootstrap data that Cluster API makes of rendered objects.
-BOOTSTRAP_DATA = Program("bootstrapdata", "clusterapi", "./bootstrapdata", "of this project")
+BOOTSTRAP_DATA = Program("bootstrapdata", "clusterapi", "./bootstrapdata", binaries.OWN)
 
 
 def kubeadm(release: KubernetesRelease) -> Program:

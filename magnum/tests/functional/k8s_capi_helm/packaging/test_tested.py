@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[5]
 sys.path.insert(0, str(ROOT))
@@ -76,6 +77,26 @@ class TestTested(unittest.TestCase):
             with contextlib.redirect_stdout(io.StringIO()) as printed:
                 self.assertEqual(2, tested.main(arguments))
             self.assertIn("tables: magnum, ", printed.getvalue())
+
+    def test_a_program_that_is_no_package_has_the_version_of_its_checkout(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            git = ["git", "-C", directory, "-c", "user.name=a", "-c", "user.email=a@example.org"]
+            for command in (["init"], ["commit", "--allow-empty", "-m", "a"], ["tag", "0.14.0"]):
+                subprocess.run([*git, *command], check=True, capture_output=True, timeout=60)
+            with mock.patch.dict(os.environ, {"ADDON_PROVIDER": directory}):
+                tested.record(
+                    self.data, ["programs.addon-provider"], "addons", 0, TOTALS.format(1, 0)
+                )
+        (result,) = tested.read(self.data)
+        self.assertEqual(
+            ("programs", {"Program": "cluster-api-addon-provider", "Version": "0.14.0"}),
+            (result.table, result.subject),
+        )
+
+    def test_a_program_that_was_not_given_has_no_row(self) -> None:
+        with mock.patch.dict(os.environ, {"ADDON_PROVIDER": ""}):
+            tested.record(self.data, ["programs.addon-provider"], "addons", 0, TOTALS.format(1, 0))
+        self.assertEqual([], tested.read(self.data))
 
     def test_without_the_variable_the_command_just_runs(self) -> None:
         before = tested.DATA.read_bytes()
