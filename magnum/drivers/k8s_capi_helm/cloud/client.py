@@ -26,6 +26,7 @@ from magnum.drivers.k8s_capi_helm.cloud.app_credentials import (
     is_valid,
 )
 from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import ClusterResources
+from magnum.drivers.k8s_capi_helm.cloud.image_catalogue import ImageCatalogue
 from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message as preflight_message
 from magnum.drivers.k8s_capi_helm.cloud.preflight import networks as preflight_networks
@@ -56,6 +57,7 @@ class Cloud:
         self._services = services
         self.belongings = ClusterResources(self._services)
         self.remains = Orphans(self._services)
+        self.image_catalogue = ImageCatalogue(self._services)
 
     # Facts for a render ---------------------------------------------------------------------------
     def facts(

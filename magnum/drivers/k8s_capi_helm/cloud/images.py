@@ -29,7 +29,7 @@ def images(services: Services, references: Iterable[str], project_id: str) -> Ma
         with translate_errors("Glance", f"image '{name}'"):
             image = _find(services, name, project_id)
             if image is not None:
-                resolved[name] = _read(image)
+                resolved[name] = read_image(image)
     return resolved
 
 
@@ -62,7 +62,11 @@ def _named(services: Services, project_id: str, **query: Any) -> list[Any]:
     return [image for image in visible if visibility.lists_image(services, image, project_id)]
 
 
-def _read(image: Any) -> Image:
+def read_image(image: Any) -> Image:
+    """What the driver reads of an image.
+
+    :param image: as openstacksdk has it.
+    """
     properties = image.to_dict()
     properties.update(properties.pop("properties", None) or {})
     size = max(properties.get("size") or 0, properties.get("virtual_size") or 0)

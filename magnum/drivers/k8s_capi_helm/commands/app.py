@@ -18,6 +18,7 @@ from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
 from magnum.drivers.k8s_capi_helm.commands.diff import Diff
 from magnum.drivers.k8s_capi_helm.commands.explain import Explain
 from magnum.drivers.k8s_capi_helm.commands.force_delete import ForceDelete
+from magnum.drivers.k8s_capi_helm.commands.images import Images
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.list_clusters import ListClusters
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
@@ -46,6 +47,7 @@ COMMANDS: Mapping[str, Any] = {
     "diff": Diff,
     "explain": Explain,
     "force-delete": ForceDelete,
+    "images": Images,
     "list": ListClusters,
     "pause": Pause,
     "reconcile": Reconcile,

@@ -39,6 +39,24 @@ class Image:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ListedImage:
+    """A Glance image, with what its operator sets.
+
+    :ivar image: what the driver reads of it.
+    :ivar visibility: ``public``, ``community``, ``shared`` or ``private``.
+    :ivar data_hash: SHA-512 of its data as Glance has computed it, "" where it has not.
+    :ivar properties: texts of the properties that belong to no attribute, by name.
+    """
+
+    image: Image
+    name: str
+    visibility: str = "private"
+    hidden: bool = False
+    data_hash: str = ""
+    properties: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Network:
     """A Neutron network that this project sees."""
 

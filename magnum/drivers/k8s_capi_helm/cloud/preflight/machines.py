@@ -45,13 +45,8 @@ def image_problems(
     image = facts.images.get(request.image)
     if image and image.status != "active":
         yield _inactive(request.image, image)
-    if facts.os_distro not in requirements.distros:
-        yield (
-            f"The image has an unsupported os_distro. Image {name} has "
-            f"{in_quotes(facts.os_distro)}, and this version of the driver supports "
-            f"{' and '.join(requirements.distros)}."
-        )
-    elif request.distro and facts.os_distro != request.distro:
+    yield from _distro_problems(name, facts.os_distro, requirements.distros)
+    if facts.os_distro in requirements.distros and request.distro not in ("", facts.os_distro):
         yield (
             "The image has another os_distro than the cluster template. Image "
             f"{name} has {in_quotes(facts.os_distro)}, and the template has "
@@ -63,21 +58,44 @@ def image_problems(
             f"'{request.labels.etcd_blockdevice_size}', and etcd cannot have its own disk there. "
             "Leave the label out, or choose an image of another distribution."
         )
-    yield from _version_problems(request, facts)
+    yield from _version_problems(name, facts.kubernetes_version, request.labels.kube_tag or "")
 
 
-def _version_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
-    name = in_quotes(request.image)
-    if not (facts.kubernetes_version or request.labels.kube_tag):
+def listed_image_problems(
+    name: str, image: Image, distros: tuple[str, ...], kube_tag: str = ""
+) -> Iterator[str]:
+    """What is wrong with an image for every cluster.
+
+    :param name: under which it is known.
+    :param distros: values of ``os_distro`` that can be used.
+    :param kube_tag: the label of a template that uses it, "" without.
+    """
+    if image.status != "active":
+        yield _inactive(name, image)
+    yield from _distro_problems(in_quotes(name), image.os_distro, distros)
+    yield from _version_problems(in_quotes(name), image.kubernetes_version, kube_tag)
+
+
+def _distro_problems(name: str, os_distro: str, distros: tuple[str, ...]) -> Iterator[str]:
+    if os_distro not in distros:
+        yield (
+            f"The image has an unsupported os_distro. Image {name} has "
+            f"{in_quotes(os_distro)}, and this version of the driver supports "
+            f"{' and '.join(distros)}."
+        )
+
+
+def _version_problems(name: str, version: str, kube_tag: str) -> Iterator[str]:
+    if not (version or kube_tag):
         yield (
             "The image has no property 'kube_version', so its Kubernetes version is not known. "
             f"Set it on image {name}, for example kube_version=v1.36.3, choose another image, "
             "or set the label kube_tag (for an upgrade, in the new template)."
         )
-    elif facts.kubernetes_version and not versions.is_full_version(facts.kubernetes_version):
+    elif version and not versions.is_full_version(version):
         yield (
             "Property 'kube_version' of the image is not a full Kubernetes version. Image "
-            f"{name} has {in_quotes(facts.kubernetes_version)}: set it to one like v1.36.3, or "
+            f"{name} has {in_quotes(version)}: set it to one like v1.36.3, or "
             "choose another image."
         )
 

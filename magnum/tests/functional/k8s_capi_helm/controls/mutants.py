@@ -1879,7 +1879,7 @@ _SITES = (
         "version-of-any-form",
         "an image with kube_version=latest is refused only when a credential is made",
         f"{DRIVER}/cloud/preflight/machines.py",
-        "not versions.is_full_version(facts.kubernetes_version)",
+        "not versions.is_full_version(version)",
         "False",
         Suite.UNIT,
         ("test_image_version.TestImageVersion", "test_preflight.TestProblems"),

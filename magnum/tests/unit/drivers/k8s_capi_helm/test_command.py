@@ -15,6 +15,9 @@ from magnum.tests.unit.drivers.k8s_capi_helm.command_case import CommandCase, OK
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import CHECKOUT
 
+#: The pages of the commands.
+_PAGES = ("catalogue", "charts", "command")
+
 
 class TestProgram(CommandCase):
     def test_without_a_command_the_help_lists_all(self) -> None:
@@ -86,7 +89,8 @@ class TestProgram(CommandCase):
             self.assertIn(row["Finding"], table)
 
     def test_every_command_and_check_is_documented(self) -> None:
-        page = (CHECKOUT / "doc/source/admin/command.rst").read_text(encoding="utf-8")
+        pages = [CHECKOUT / f"doc/source/admin/{name}.rst" for name in _PAGES]
+        page = "".join(path.read_text(encoding="utf-8") for path in pages)
         manual = (CHECKOUT / "debian/k8s-capi-helm.1").read_text(encoding="utf-8")
         for name in at_least_one(COMMANDS):
             self.assertIn(f"\n``{name}``: ", page)

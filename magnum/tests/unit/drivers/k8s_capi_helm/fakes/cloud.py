@@ -16,6 +16,7 @@ import uuid
 
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import ClusterResources
+from magnum.drivers.k8s_capi_helm.cloud.image_catalogue import ImageCatalogue
 from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.model import (
@@ -71,6 +72,8 @@ class FakeCloud:
         self.images = {"ubuntu-kube": ("image-1", builders.VERSION)}
         #: Distribution by name of the image, where it is another.
         self.distros: dict[str, str] = {}
+        #: Fields and properties by name of the image, where they are others.
+        self.image_fields: dict[str, dict[str, Any]] = {}
         #: Names of images that are hidden.
         self.hidden: tuple[str, ...] = ()
         self.volume_types: tuple[str, ...] = ("fast",)
@@ -116,6 +119,10 @@ class FakeCloud:
     def remains(self) -> Orphans:
         return Orphans(self._made())
 
+    @property
+    def image_catalogue(self) -> ImageCatalogue:
+        return self._port().image_catalogue
+
     def _made(self) -> Services:
         clients = self.openstack.seen_by(self.viewer) if self.viewer.everything else self.openstack
         return Services(self.between(clients), is_admin=self.viewer.everything)
@@ -157,6 +164,7 @@ class FakeCloud:
             "status": "active",
             "kube_version": version,
             "os_distro": self.distros.get(name, self.distro),
+            **self.image_fields.get(name, {}),
         }
 
     @staticmethod

@@ -21,13 +21,13 @@ KUBERNETES = frozenset(
 #: Fields of Magnum and nouns of OpenStack.
 OPENSTACK = frozenset(
     """
-    amphora app auth availability az balancer barbican blockdevice boot bucket catalogue cinder
-    cloud cluster coe compute conductor cred credential discovery disk distribution distro
-    domain federation fixed flavor floating glance group identity image infra interface ip
-    keypair keystone lb login magnum manila master member monitor network neutron ng node nova
-    obj octavia openstack os port preflight project property provider quota ram region repo router
-    security server share software subnet tenant trust user username vcpus visibility volume
-    zone
+    amphora app architecture auth availability az balancer barbican blockdevice boot bucket
+    catalogue cinder cloud cluster coe compute conductor cred credential discovery disk
+    distribution distro domain federation fixed flavor floating glance group identity image
+    infra interface ip keypair keystone lb login magnum manila master member monitor network
+    neutron ng node nova obj octavia openstack os port preflight project property provider quota
+    ram region repo router security server share software subnet tenant trust user username
+    vcpus visibility volume zone
     """.split()
 )
 #: Words of Helm and of package managers.
