@@ -75,8 +75,10 @@ def _listed(image: Any) -> ListedImage:
     return ListedImage(
         image=read_image(image),
         name=str(fields.get("name") or ""),
+        project_id=str(fields.get("owner") or ""),
         visibility=str(fields.get("visibility") or "private"),
         hidden=bool(fields.get("os_hidden")),
+        min_disk=int(fields.get("min_disk") or 0),
         data_hash=str(fields.get("os_hash_value") or "") if is_sha512 else "",
         properties=dict(_properties({**fields, **(fields.get("properties") or {})}.items())),
     )

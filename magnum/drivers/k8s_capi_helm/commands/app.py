@@ -11,6 +11,11 @@ from typing import Any, Protocol, TextIO
 from cliff import app, commandmanager
 
 from magnum.drivers.k8s_capi_helm.commands.adopt import Adopt
+from magnum.drivers.k8s_capi_helm.commands.catalogue import (
+    CatalogueApply,
+    CatalogueDiff,
+    CatalogueShow,
+)
 from magnum.drivers.k8s_capi_helm.commands.certificates import Certificates
 from magnum.drivers.k8s_capi_helm.commands.charts import Charts
 from magnum.drivers.k8s_capi_helm.commands.check import Check
@@ -40,6 +45,9 @@ from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 NAME = "k8s-capi-helm"
 COMMANDS: Mapping[str, Any] = {
     "adopt": Adopt,
+    "catalogue apply": CatalogueApply,
+    "catalogue diff": CatalogueDiff,
+    "catalogue show": CatalogueShow,
     "certificates": Certificates,
     "charts": Charts,
     "check": Check,

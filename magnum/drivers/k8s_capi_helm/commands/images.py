@@ -159,7 +159,7 @@ def _problems(
             "The image belongs to another driver. Its property 'magnum_driver' is "
             f"'{driver}': set it to '{names.DRIVER}', or unset it."
         )
-    yield from _architecture_problems(listed.properties, architecture)
+    yield from architecture_problems(listed.properties, architecture)
     version = listed.image.kubernetes_version
     for template, tag in zip(templates, tags, strict=True):
         if version and tag not in ("", version):
@@ -174,10 +174,11 @@ def _problems(
             )
 
 
-def _architecture_problems(
-    properties: Mapping[str, str], architecture: str | None
-) -> Iterator[str]:
-    """Nova takes hosts of the architecture that an image says, and any host where it says none."""
+def architecture_problems(properties: Mapping[str, str], architecture: str | None) -> Iterator[str]:
+    """What is wrong of the architecture that an image says; Nova takes any host where it says none.
+
+    :param architecture: of the cloud's hosts, None where they have several.
+    """
     for name in _ARCHITECTURES:
         text = properties.get(name, "")
         if text and text not in _KNOWN:

@@ -17,16 +17,19 @@ Template: TypeAlias = Any
 EVERYBODY = ""
 
 
-def own_templates() -> list[Template]:
-    """All templates of this driver, hidden ones among them."""
+def all_templates() -> list[Template]:
+    """All templates of Magnum, by name; hidden ones and those of other drivers among them."""
     context = magnum_context.make_admin_context(all_tenants=True)
-    templates = objects.ClusterTemplate.list(context, sort_key="name")
-    return [template for template in templates if template.driver == names.DRIVER]
+    return list(objects.ClusterTemplate.list(context, sort_key="name"))
 
 
 def shown_templates() -> list[Template]:
-    """The templates that users can create clusters from."""
-    return [template for template in own_templates() if not template.hidden]
+    """The templates of this driver that users can create clusters from."""
+    return [
+        template
+        for template in all_templates()
+        if template.driver == names.DRIVER and not template.hidden
+    ]
 
 
 def member_project(template: Template) -> str:

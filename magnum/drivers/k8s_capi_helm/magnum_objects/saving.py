@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Save and destroy one record of Magnum, within column limits and with retries.
+"""Save, create and destroy one record of Magnum, within column limits and with retries.
 
 Galera takes a write back at its commit when another node was faster, InnoDB where two are in each
 other's way, and says "deadlock, try restarting transaction"; a server that restarts has lost its
@@ -18,7 +18,7 @@ from oslo_log import log as logging
 
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm.errors import column_limits
-from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
 
 LOG = logging.getLogger(__name__)
 #: Seconds of the first pause, doubled each time and by lot after a deadlock; 6 seconds in all.
@@ -33,8 +33,8 @@ _again = db_api.wrap_db_retry(
 )
 
 
-def save(obj: Cluster | NodeGroup, **fields: Any) -> None:
-    """Set fields of a cluster's or nodegroup's record, and save what differs from the database.
+def save(obj: Cluster | NodeGroup | ClusterTemplate, **fields: Any) -> None:
+    """Set fields of a record, and save what differs from the database.
 
     Magnum's conductor sets some fields without saving them (a nodegroup's DELETE_IN_PROGRESS), so
     what the object says already need not be what the database says. Texts are cut to what their
@@ -56,7 +56,15 @@ def save(obj: Cluster | NodeGroup, **fields: Any) -> None:
         _again(obj.save)()
 
 
-def destroy(obj: NodeGroup) -> None:
-    """Destroy a nodegroup's record; one that is gone, by another conductor's pass, is as good."""
-    with contextlib.suppress(exception.NodeGroupNotFound):
+def insert(obj: ClusterTemplate) -> None:
+    """Create the record of a cluster template; Magnum itself tries this again."""
+    obj.create()
+
+
+def destroy(obj: NodeGroup | ClusterTemplate) -> None:
+    """Destroy a record; one that is gone, by another conductor's pass, is as good.
+
+    :raises magnum.common.exception.ClusterTemplateReferenced: clusters have this template.
+    """
+    with contextlib.suppress(exception.NodeGroupNotFound, exception.ClusterTemplateNotFound):
         _again(obj.destroy)()

@@ -44,6 +44,9 @@ class ClusterTemplate(_Saved, Protocol):
     no_proxy: str | None
     server_type: str | None
 
+    def create(self) -> None: ...
+    def destroy(self) -> None: ...
+
 
 class NodeGroup(_Saved, Protocol):
     """``magnum.objects.NodeGroup``."""

@@ -43,15 +43,19 @@ class ListedImage:
     """A Glance image, with what its operator sets.
 
     :ivar image: what the driver reads of it.
+    :ivar project_id: of its owner, "" without one.
     :ivar visibility: ``public``, ``community``, ``shared`` or ``private``.
+    :ivar min_disk: GiB that its operator asks of a disk.
     :ivar data_hash: SHA-512 of its data as Glance has computed it, "" where it has not.
     :ivar properties: texts of the properties that belong to no attribute, by name.
     """
 
     image: Image
     name: str
+    project_id: str = ""
     visibility: str = "private"
     hidden: bool = False
+    min_disk: int = 0
     data_hash: str = ""
     properties: Mapping[str, str] = dataclasses.field(default_factory=dict)
 

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableSequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
+import hashlib
+import pathlib
 import types
 from typing import Any
+import uuid
 
 from openstack import exceptions
 from openstack import exceptions as sdk_exceptions
@@ -21,6 +24,7 @@ class FakeCatalogue:
     """Clients of a viewer, with the resources that openstacksdk makes of the APIs' JSON.
 
     :param asked: gets the project of who asks, and what it was about, of every question.
+    :param save_image: gets an image that is created or changed, as the API's JSON.
     :param addresses: answers questions about floating IPs.
     """
 
@@ -33,11 +37,13 @@ class FakeCatalogue:
         auth_url: str,
         keypairs: tuple[str, ...] = (),
         addresses: Callable[..., Iterable[Any]] = lambda **query: (),
+        save_image: Callable[[Json], None] = lambda image: None,
     ) -> None:
         self._things, self._viewer = things, viewer
         self._auth_url, self._keypairs = auth_url, keypairs
         self._asked = asked
         self._addresses = addresses
+        self._save_image = save_image
         self._session = types.SimpleNamespace(timeout=None)
 
     def keystone(self) -> Any:
@@ -51,7 +57,11 @@ class FakeCatalogue:
 
     def glance(self) -> Any:
         return types.SimpleNamespace(
-            get_image=self._get_image, images=self._images, members=self._members
+            get_image=self._get_image,
+            images=self._images,
+            members=self._members,
+            create_image=self._create_image,
+            update_image=self._update_image,
         )
 
     def nova(self) -> Any:
@@ -99,6 +109,30 @@ class FakeCatalogue:
         for one in self._things.listed_images(self._viewer, wanted):
             yield image.Image.existing(**one)
 
+    def _create_image(
+        self, name: str, *, filename: str, allow_duplicates: bool, wait: bool, **fields: Any
+    ) -> Any:
+        """As openstacksdk does; Glance hashes what is uploaded."""
+        self._ask(f"create image {name}")
+        data = pathlib.Path(filename).read_bytes()
+        created = {
+            "id": str(uuid.uuid4()),
+            "name": name,
+            "status": "active",
+            "size": len(data),
+            "os_hash_algo": "sha512",
+            "os_hash_value": hashlib.sha512(data).hexdigest(),
+            **_json(fields),
+        }
+        self._save_image(created)
+        return image.Image.existing(**created)
+
+    def _update_image(self, found: Any, **fields: Any) -> Any:
+        self._ask(f"update image {found.id}")
+        changed = {**(self._things.image(self._viewer, found.id) or {}), **_json(fields)}
+        self._save_image(changed)
+        return image.Image.existing(**changed)
+
     def _members(self, image_id: str) -> Iterator[Any]:
         self._ask(f"members {image_id}")
         for one in self._things.listed_members(self._viewer, image_id) or ():
@@ -138,3 +172,8 @@ class FakeCatalogue:
         }
         found = getattr(self._things, f"listed_{kind}")(self._viewer, wanted)
         yield from (resource.existing(**one) for one in found)
+
+
+def _json(fields: Mapping[str, Any]) -> Json:
+    """Fields of openstacksdk as the API has them."""
+    return {"os_hidden" if name == "is_hidden" else name: value for name, value in fields.items()}

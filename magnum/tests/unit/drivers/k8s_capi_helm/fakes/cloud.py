@@ -167,6 +167,11 @@ class FakeCloud:
             **self.image_fields.get(name, {}),
         }
 
+    def _save_image(self, image: dict[str, Any]) -> None:
+        name = image["name"]
+        self.images[name] = (image["id"], image.get("kube_version", ""))
+        self.image_fields[name] = image
+
     @staticmethod
     def _network(name: str, one: str, project: str, *, external: bool = False) -> dict[str, Any]:
         return {
@@ -188,6 +193,7 @@ class FakeCloud:
             auth_url="http://keystone/v3",
             keypairs=self.keypairs,
             addresses=self.openstack.neutron().ips,
+            save_image=self._save_image,
         )
         return Cloud(Services(clients, is_admin=self.viewer.everything))
 
