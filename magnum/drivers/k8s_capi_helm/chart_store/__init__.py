@@ -3,7 +3,15 @@
 
 from magnum.drivers.k8s_capi_helm.chart_store.autoscaler_image import uses_tenant_registry
 from magnum.drivers.k8s_capi_helm.chart_store.configmap import ChartConfigMaps
+from magnum.drivers.k8s_capi_helm.chart_store.inventory import ChartInventory, StoredChart
 from magnum.drivers.k8s_capi_helm.chart_store.source import ChartChoice
 from magnum.drivers.k8s_capi_helm.chart_store.store import ChartStore
 
-__all__ = ["ChartChoice", "ChartConfigMaps", "ChartStore", "uses_tenant_registry"]
+__all__ = [
+    "ChartChoice",
+    "ChartConfigMaps",
+    "ChartInventory",
+    "ChartStore",
+    "StoredChart",
+    "uses_tenant_registry",
+]

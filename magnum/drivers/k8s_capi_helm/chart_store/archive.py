@@ -146,6 +146,24 @@ def only_chart(directory: pathlib.Path) -> pathlib.Path:
     return charts[0].parent
 
 
+def delete_chart(directory: pathlib.Path) -> None:
+    """Delete a chart of the store, and what is empty then.
+
+    It loses its name first, so that readers never see half a chart.
+
+    :raises errors.ChartNotFound: the store cannot be written.
+    """
+    draft = directory.with_name(f"{_DRAFT}{directory.name}")
+    try:
+        directory.rename(draft)
+        shutil.rmtree(draft)
+    except OSError as error:
+        raise write_error(directory, error) from None
+    for parent in (directory.parent, directory.parent.parent):
+        with contextlib.suppress(OSError):
+            parent.rmdir()
+
+
 def delete_abandoned(directory: pathlib.Path, pattern: str) -> None:
     """Take away what conductors have left in the making that were killed long ago."""
     for path in directory.glob(pattern):

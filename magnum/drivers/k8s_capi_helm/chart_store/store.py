@@ -20,6 +20,7 @@ from magnum.drivers.k8s_capi_helm.chart_store import autoscaler_image
 from magnum.drivers.k8s_capi_helm.chart_store import source as chart_source
 from magnum.drivers.k8s_capi_helm.chart_store.configmap import ChartConfigMaps
 from magnum.drivers.k8s_capi_helm.chart_store.directory import ChartDirectory, write_error
+from magnum.drivers.k8s_capi_helm.chart_store.inventory import ChartInventory
 from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
 
@@ -62,6 +63,7 @@ class ChartStore:
     ) -> None:
         self._bundled = bundled_charts
         self._directory = ChartDirectory(directory)
+        self.inventory = ChartInventory(self._directory)
         self._helm = helm
         self._own = chart_source.source_of_options(choice.repository, choice.name)
         self._default_version = choice.default_version
@@ -144,6 +146,23 @@ class ChartStore:
     def has_stored(self, digest: str) -> bool:
         """Whether the store on this host has the chart with a digest."""
         return any(chart_archive.has_digest(path, digest) for path in self._cached(digest))
+
+    def named_chart(
+        self, version: str | None, *, name: str | None = None, repository: str | None = None
+    ) -> tuple[str, str]:
+        """Name and version of the chart of a new cluster; arguments as of :meth:`for_new_cluster`.
+
+        Nothing is fetched from a repository: there a chart has a version.
+
+        :raises errors.DriverError: as :meth:`for_new_cluster`.
+        """
+        source = chart_source.source_of(name, repository, self._own, self._others())
+        wanted = version or self._default_version
+        if wanted is not None:
+            return source.name, plain(wanted)
+        with self._source(source, None) as directory:
+            chart = chart_archive.read_chart(directory)
+        return chart.name, plain(chart.version)
 
     # ---------------------------------------------------------------------------------------------
     def _stored(self, live: LiveRelease, digest: str) -> Chart | None:

@@ -17,6 +17,8 @@ from magnum.drivers.k8s_capi_helm.commands.catalogue import (
     CatalogueShow,
 )
 from magnum.drivers.k8s_capi_helm.commands.certificates import Certificates
+from magnum.drivers.k8s_capi_helm.commands.chart_fetch import ChartFetch
+from magnum.drivers.k8s_capi_helm.commands.chart_prune import ChartPrune
 from magnum.drivers.k8s_capi_helm.commands.charts import Charts
 from magnum.drivers.k8s_capi_helm.commands.check import Check
 from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
@@ -50,6 +52,8 @@ COMMANDS: Mapping[str, Any] = {
     "catalogue show": CatalogueShow,
     "certificates": Certificates,
     "charts": Charts,
+    "charts fetch": ChartFetch,
+    "charts prune": ChartPrune,
     "check": Check,
     "credentials": Credentials,
     "diff": Diff,

@@ -23,13 +23,14 @@ def all_templates() -> list[Template]:
     return list(objects.ClusterTemplate.list(context, sort_key="name"))
 
 
+def own_templates() -> list[Template]:
+    """All templates of this driver, by name; hidden ones among them."""
+    return [template for template in all_templates() if template.driver == names.DRIVER]
+
+
 def shown_templates() -> list[Template]:
     """The templates of this driver that users can create clusters from."""
-    return [
-        template
-        for template in all_templates()
-        if template.driver == names.DRIVER and not template.hidden
-    ]
+    return [template for template in own_templates() if not template.hidden]
 
 
 def member_project(template: Template) -> str:
