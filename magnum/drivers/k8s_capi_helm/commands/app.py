@@ -21,6 +21,7 @@ from magnum.drivers.k8s_capi_helm.commands.chart_fetch import ChartFetch
 from magnum.drivers.k8s_capi_helm.commands.chart_prune import ChartPrune
 from magnum.drivers.k8s_capi_helm.commands.charts import Charts
 from magnum.drivers.k8s_capi_helm.commands.check import Check
+from magnum.drivers.k8s_capi_helm.commands.complete_move import CompleteMove
 from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
 from magnum.drivers.k8s_capi_helm.commands.diff import Diff
 from magnum.drivers.k8s_capi_helm.commands.explain import Explain
@@ -55,6 +56,7 @@ COMMANDS: Mapping[str, Any] = {
     "charts fetch": ChartFetch,
     "charts prune": ChartPrune,
     "check": Check,
+    "complete-move": CompleteMove,
     "credentials": Credentials,
     "diff": Diff,
     "explain": Explain,
