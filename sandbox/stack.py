@@ -97,11 +97,12 @@ def _both(*parts: Callable[[], None]) -> None:
 def down(state: State) -> None:
     """End every process of the sandbox."""
     from sandbox import cloud, management
+    from sandbox.management import second
     from sandbox.management.faults import end_other
 
     with _turn(state), progress.step("stop all processes"):
         # Whatever the parts know no longer, the sweep at the end finds by its mark.
-        for part in (cloud.down, end_other, management.down):
+        for part in (cloud.down, end_other, second.end, management.down):
             with contextlib.suppress(SandboxError):
                 part(state)
         processes.stop_all(state)

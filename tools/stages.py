@@ -147,14 +147,9 @@ STAGES = {
             )
             for n in RELEASES
         ),
-        Stage(
-            "functional-core-capi",
-            "functional-core-capi",
-            60,
-            counts=True,
-            binaries=True,
-            sandbox=True,
-            live=True,
+        *(
+            Stage(name, name, 60, counts=True, binaries=True, sandbox=True, live=True)
+            for name in ("functional-core-capi", "functional-management", "functional-capi-upgrade")
         ),
         *(
             Stage(

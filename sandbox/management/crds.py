@@ -48,7 +48,7 @@ def wanted(state: State, place: Path, *, webhooks: bool = True) -> list[Document
     except OSError as error:
         raise SandboxError(f"{path} cannot be read ({error.strerror}); run `sandbox up`") from error
     addresses = {
-        manager: f"https://127.0.0.1:{state.port(f'{manager}-webhook')}" if webhooks else ""
+        manager: webhook_address(state, manager) if webhooks else ""
         for manager in controllers.NAMES
     }
     documents = manifests.localize(found, addresses, Pki(state).authority.read_bytes())
@@ -57,6 +57,11 @@ def wanted(state: State, place: Path, *, webhooks: bool = True) -> list[Document
     namespace = {"apiVersion": "v1", "kind": "Namespace"}
     documents.append({**namespace, "metadata": {"name": controllers.NAMESPACE}})
     return documents + rbac()
+
+
+def webhook_address(state: State, manager: str) -> str:
+    """Base URL of a manager's webhook server."""
+    return f"https://127.0.0.1:{state.port(f'{manager}-webhook')}"
 
 
 def rbac() -> list[Document]:

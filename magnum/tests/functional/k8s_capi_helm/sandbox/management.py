@@ -167,10 +167,27 @@ def seen_by_driver() -> Management:
     return Management(driver_kubeconfig(setting.state()))
 
 
-@functools.cache
 def management() -> Management:
-    """The sandbox's management cluster."""
-    return Management()
+    """The management cluster that is looked at: the sandbox's, unless another one was chosen."""
+    return _of(_chosen or kubeconfig(setting.state()))
+
+
+def choose(path: Path | None) -> None:
+    """Look at the management cluster of another kubeconfig from now on; None: at the sandbox's.
+
+    What it serves is asked anew.
+    """
+    global _chosen
+    _chosen = path
+    _of.cache_clear()
+
+
+_chosen: Path | None = None
+
+
+@functools.cache
+def _of(path: Path) -> Management:
+    return Management(path)
 
 
 def answers(limit: float) -> bool:
