@@ -130,13 +130,11 @@ class Orphans:
 
     def _own_servers(self, release: str, project_id: str, namespace: str) -> list[Any]:
         prefix = f"{release}-"
+        query: dict[str, Any] = {"name": f"^{prefix}"}
+        if self._services.is_admin:  # a tenant sees the own project without, and none with it
+            query |= {"all_projects": True, "project_id": project_id}
         servers = list_of_project(
-            "Nova",
-            "the servers",
-            project_id,
-            lambda: self._services.nova().servers(
-                all_projects=True, project_id=project_id, name=f"^{prefix}"
-            ),
+            "Nova", "the servers", project_id, lambda: self._services.nova().servers(**query)
         )
         existing = [
             server

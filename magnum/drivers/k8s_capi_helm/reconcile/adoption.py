@@ -28,6 +28,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import machine_deployment, machines
 
 LOG = logging.getLogger(__name__)
@@ -66,6 +67,28 @@ def is_requested(clients: Clients, record: ReleaseRecord, request: ClusterReques
             "adopted when the Cluster is unpaused."
         )
     return True
+
+
+def require_cluster(run: Reconciliation, record: ReleaseRecord, request: ClusterRequest) -> None:
+    """Refuse a cluster whose release and Cluster are gone, and whose servers run.
+
+    So it is where it was moved to another management cluster, or is not restored yet. To install
+    the release would create the cluster a second time.
+
+    :raises errors.Busy: it is so; the operation goes on where the Cluster is here again.
+    :raises errors.DriverError: the management cluster or OpenStack cannot be asked.
+    """
+    namespace, release = request.namespace, request.release
+    if _is_creation_pending(record) or not record.revisions.last_applied:
+        return
+    if run.clients.kube.get(names.CLUSTER, namespace, release) is not None:
+        return
+    if run.cloud().remains.servers(release, request.project_id, namespace):
+        raise errors.Busy(
+            "This management cluster had the cluster, and has neither its Cluster nor its release "
+            "now, while its servers run. Nothing was changed. Ask the operator which management "
+            "cluster has them."
+        )
 
 
 def is_adoption_interrupted(live: LiveRelease, record: ReleaseRecord) -> bool:

@@ -24,6 +24,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.model import request as model_request
 from magnum.drivers.k8s_capi_helm.reconcile import (
+    adoption,
     apply,
     autoscaler_deployment,
     autoscaling,
@@ -123,6 +124,8 @@ def _reconcile_locked(
     :param current: what was read before.
     """
     clients, before, live = run.clients, current.objects, current.live
+    if live is None and current.record:
+        adoption.require_cluster(run, current.record, request)
     if live is None and current.record and not prerequisites.has_credential(clients, request):
         interrupted = prerequisites.create_interrupted(clients, current.record, run.now)
         if interrupted.retryable:  # the request that creates it needs the lock

@@ -18,7 +18,7 @@ class Case(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.cloud = FakeOpenStack("p1")
-        self.remains = Orphans(Services(self.cloud))
+        self.remains = Orphans(Services(self.cloud, is_admin=True))
 
     def balancer(self, release: str = RELEASE, **more: object) -> str:
         name = f"kube_service_{release}_default_web"
@@ -95,6 +95,11 @@ class TestServers(Case):
         found = self.remains.servers(RELEASE, "p1", "magnum-p1")
         wanted = (f"{RELEASE}-control-plane-npqrs", f"{RELEASE}-default-worker-bcdfg-hjklm")
         self.assertEqual(wanted, found)
+
+    def test_a_tenant_asks_about_the_own_project_only(self) -> None:
+        self.cloud.leave("servers", name=f"{RELEASE}-control-plane-npqrs")
+        found = Orphans(Services(self.cloud)).servers(RELEASE, "p1", "magnum-p1")
+        self.assertEqual((f"{RELEASE}-control-plane-npqrs",), found)
 
 
 class TestPorts(Case):

@@ -234,6 +234,41 @@ class TestRefused(MoveCase):
         self.assertIsNone(self.kube.get(*LEASE))
 
 
+class TestAway(DriverCase):
+    """The driver's kubeconfig still names the management cluster that the clusters have left."""
+
+    def leave(self, labelled: bool) -> None:
+        """What clusterctl and garbage collection take away, the labelled Secrets or not."""
+        self.made()
+        self.cloud.openstack.leave("servers", name=f"{RELEASE}-control-plane-bcdfg")
+        for kind in (*MOVED, names.HELM_RELEASE):
+            for obj in self.kube.list(kind, NAMESPACE):
+                if kind not in LABELLED or (labelled and is_labelled(obj)):
+                    self.kube.remove(kind, NAMESPACE, obj["metadata"]["name"])
+        self.helm.releases.clear()
+
+    def waits(self) -> None:
+        self.resize(2)
+        for minutes in (0, 4, 4):
+            self.after(minutes)
+            self.status_task()
+            self.health_task()
+        cluster = self.cluster()
+        self.assertEqual("UPDATE_IN_PROGRESS", cluster.status)
+        self.assertIn("waiting: This management cluster had the cluster", cluster.status_reason)
+        self.assertEqual("UNKNOWN", cluster.health_status)
+        self.assertEqual({}, self.helm.releases)
+        self.assertEqual([], self.kube.list(names.CLUSTER, NAMESPACE))
+
+    def test_a_request_waits(self) -> None:
+        self.leave(labelled=True)
+        self.waits()
+
+    def test_nothing_is_installed_where_the_credential_was_left(self) -> None:
+        self.leave(labelled=False)
+        self.waits()
+
+
 class TestCommand(CommandCase):
     def setUp(self) -> None:
         super().setUp()

@@ -54,7 +54,10 @@ class FakeOpenStack:
             server_groups=self._server_groups,
             create_server_group=self._create_server_group,
             delete_server_group=self._delete_server_group,
-            servers=lambda **query: self._listed("servers", query, all_projects=True),
+            # Of a named project Nova shows an administrator servers, and only if all are asked for.
+            servers=lambda **query: self._listed(
+                "servers", query, **({"all_projects": True} if "project_id" in query else {})
+            ),
         )
 
     def octavia(self) -> Any:
