@@ -29,6 +29,7 @@ from magnum.drivers.k8s_capi_helm.commands.force_delete import ForceDelete
 from magnum.drivers.k8s_capi_helm.commands.images import Images
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.list_clusters import ListClusters
+from magnum.drivers.k8s_capi_helm.commands.list_orphans import ListOrphans
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
 from magnum.drivers.k8s_capi_helm.commands.pause import Pause, Resume
 from magnum.drivers.k8s_capi_helm.commands.reconcile import Reconcile
@@ -63,6 +64,7 @@ COMMANDS: Mapping[str, Any] = {
     "force-delete": ForceDelete,
     "images": Images,
     "list": ListClusters,
+    "orphans": ListOrphans,
     "pause": Pause,
     "reconcile": Reconcile,
     "render": Render,
