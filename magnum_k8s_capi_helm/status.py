@@ -24,6 +24,8 @@ from typing import Any
 DISTRIBUTION = "magnum-k8s-capi-helm"
 ENTRY_POINT = "k8s_capi_helm_v1"
 GROUPS = ("capi_helm", "capi_helm_cluster_labels")
+#: How the names of the groups of management clusters begin.
+MANAGEMENT = "capi_helm_management_"
 FAILURE = 2
 HELM_TIMEOUT = 30
 #: What of a cluster template makes up the type of its clusters.
@@ -217,8 +219,10 @@ def check_options(conf: Any) -> Iterator[Finding]:
     """Options of the driver in Magnum's files have names that it knows."""
     from oslo_config import cfg
 
+    from magnum.drivers.k8s_capi_helm import conf as driver_options
     from magnum_k8s_capi_helm import list_opts
 
+    driver_options.register_opts(conf)
     known, files = _known(list_opts()), _files(conf)
     if not files:
         yield (
@@ -235,8 +239,18 @@ def check_options(conf: Any) -> Iterator[Finding]:
             continue
         for section, options in sections.items():
             # oslo.config reads names of groups in lower case.
-            if section.lower() in GROUPS:
-                yield from _unknown_options(path, section, options, known[section.lower()])
+            group = section.lower()
+            if group in GROUPS:
+                yield from _unknown_options(path, section, options, known[group])
+            elif group.startswith(MANAGEMENT):
+                yield from _unknown_options(path, section, options, known[MANAGEMENT])
+                name = group.removeprefix(MANAGEMENT)
+                if name not in conf.capi_helm.management_clusters:
+                    yield (
+                        False,
+                        f"{path} has a group [{section}], which nothing reads: add {name} to "
+                        "[capi_helm] management_clusters, or remove the group.",
+                    )
             elif meant := _meant(section, GROUPS, _SIMILAR):
                 yield False, f"{path} has a group [{section}], which nothing reads: [{meant}]?"
 
@@ -247,6 +261,7 @@ def check_values(conf: Any) -> Iterator[Finding]:
 
     from magnum.drivers.k8s_capi_helm import conf as options
     from magnum.drivers.k8s_capi_helm import errors
+    from magnum.drivers.k8s_capi_helm.conf import management_clusters
     from magnum.drivers.k8s_capi_helm.reconcile import clients
     from magnum_k8s_capi_helm import list_opts
 
@@ -262,6 +277,7 @@ def check_values(conf: Any) -> Iterator[Finding]:
     try:
         if is_readable:
             clients.check_options(conf.capi_helm)
+            management_clusters.read_management_clusters(conf)
     except errors.DriverError as error:
         yield True, error.detail or str(error)
     try:
@@ -275,13 +291,15 @@ def _known(groups: Iterable[tuple[Any, Iterable[Any]]]) -> dict[str, set[str]]:
 
     Names of before are known as well, in the group where they were.
     """
-    found: dict[str, set[str]] = {name: set() for name in GROUPS}
+    found: dict[str, set[str]] = {name: set() for name in (*GROUPS, MANAGEMENT)}
     for group, options in groups:
+        # The options of each management cluster are listed once, under a name of none.
+        listed = MANAGEMENT if str(group).startswith(MANAGEMENT) else str(group)
         for option in options:
-            found[str(group)].add(option.dest)
+            found[listed].add(option.dest)
             for old in option.deprecated_opts:
                 name = (old.name or option.dest).replace("-", "_")
-                found.setdefault(old.group or str(group), set()).add(name)
+                found.setdefault(old.group or listed, set()).add(name)
     return found
 
 
@@ -347,13 +365,29 @@ def check_helm(_: object) -> Iterator[Finding]:
 
 
 def check_kubeconfig(conf: Any) -> Iterator[Finding]:
-    """There is a kubeconfig that names a cluster and a user, and only its owner reads it."""
+    """Each kubeconfig names a cluster and a user, and only its owner reads it."""
     from magnum.drivers.k8s_capi_helm import conf as options
     from magnum.drivers.k8s_capi_helm import errors
-    from magnum.drivers.k8s_capi_helm.chart_store import directory
+    from magnum.drivers.k8s_capi_helm.conf import management_clusters
     from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+    from magnum.drivers.k8s_capi_helm.model.management_cluster import DEFAULT_MANAGEMENT
 
     options.register_opts(conf)
+    try:
+        listed = management_clusters.read_management_clusters(conf)
+    except errors.DriverError:
+        return  # the check of the options says so
+    if management_clusters.is_default_used(conf):
+        yield from _check_default_kubeconfig(conf)
+    for one in listed:
+        if one.name != DEFAULT_MANAGEMENT:
+            found = kubeconfig.find_kubeconfig(one.kubeconfig)
+            yield from _check_kubeconfig(str(found), one.context)
+
+
+def _check_default_kubeconfig(conf: Any) -> Iterator[Finding]:
+    from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+
     found = kubeconfig.find_kubeconfig(conf.capi_helm.kubeconfig_file)
     if found is None:
         if "KUBERNETES_SERVICE_HOST" not in os.environ:
@@ -369,9 +403,17 @@ def check_kubeconfig(conf: Any) -> Iterator[Finding]:
             f"[capi_helm] kubeconfig_file is not set, and {found} is that of the user who runs "
             "this check. The user of magnum-conductor may have another one: set the option.",
         )
+    yield from _check_kubeconfig(found)
+
+
+def _check_kubeconfig(found: str, context: str = "") -> Iterator[Finding]:
+    from magnum.drivers.k8s_capi_helm import errors
+    from magnum.drivers.k8s_capi_helm.chart_store import directory
+    from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+
     try:
         kubeconfig.fingerprint(found)
-        kubeconfig.check_context(found)
+        kubeconfig.check_context(found, context)
     except errors.DriverError as error:
         yield False, f"{error.detail}. magnum-conductor needs it; magnum-api does not."
         return

@@ -15,14 +15,19 @@ from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
 from magnum.drivers.k8s_capi_helm.kube.discovery import Discovery
 from magnum.drivers.k8s_capi_helm.kube.request import (
     APPLY_PATCH,
-    label_query,
+    delete_options,
     MERGE_PATCH,
     not_found_error,
     refusal,
     unreachable,
+    watch_query,
 )
 from magnum.drivers.k8s_capi_helm.kube.transport import Transport
 from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.drivers.k8s_capi_helm.model.management_cluster import (
+    as_management_cluster,
+    ManagementCluster,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +40,8 @@ class KubeClient:
     It is safe to share between threads, and made without any I/O. The identity is read again when
     the kubeconfig, or a file that it refers to, has other contents.
 
-    :param kubeconfig: path from the configuration, None to look in the usual places.
+    :param kubeconfig: path from the configuration, None to look in the usual places; or the
+        management cluster as it is configured.
     :param connect_timeout: seconds for a connection to come about.
     :param read_timeout: seconds without a byte of the answer, and for the whole of it.
     :param pause: seconds before the second attempt, growing and jittered after; 0 in tests.
@@ -46,7 +52,7 @@ class KubeClient:
 
     def __init__(
         self,
-        kubeconfig: str | None,
+        kubeconfig: str | ManagementCluster | None,
         *,
         connect_timeout: float = 5,
         read_timeout: float = 30,
@@ -54,16 +60,18 @@ class KubeClient:
         breaker_failures: int = 5,
         breaker_pause: float = 15,
     ) -> None:
+        self._breaker = CircuitBreaker(
+            failures=breaker_failures,
+            max_pause=breaker_pause,
+            max_wait=2 * (connect_timeout + read_timeout),
+            management=as_management_cluster(kubeconfig).metrics_label,
+        )
         self._wire = Transport(
             kubeconfig,
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
             pause=pause,
-            breaker=CircuitBreaker(
-                failures=breaker_failures,
-                max_pause=breaker_pause,
-                max_wait=2 * (connect_timeout + read_timeout),
-            ),
+            breaker=self._breaker,
         )
         self._kinds = Discovery(self._wire)
 
@@ -71,6 +79,15 @@ class KubeClient:
     def kubeconfig_path(self) -> str | None:
         """The kubeconfig in force, for helm; None in a pod with a service account."""
         return self._wire.kubeconfig_path
+
+    @property
+    def context(self) -> str:
+        """Its context, for helm; "" for the current one."""
+        return self._wire.context
+
+    def is_unreachable(self) -> bool:
+        """Whether the last requests had no response, so that others are refused; no request."""
+        return self._breaker.is_open()
 
     def get(self, kind: names.Kind, namespace: str | None, name: str) -> Json | None:
         """One object, or None when it is not there.
@@ -125,10 +142,7 @@ class KubeClient:
             raise
 
     def clock_difference(self) -> int | None:
-        """Seconds that this host's clock is ahead of the server's; None before an answer had one.
-
-        A moment ago: clocks are compared once a minute.
-        """
+        """Seconds that this host's clock was ahead of the server's in the last minute, if known."""
         return self._wire.clock_check.difference
 
     def namespaced_kinds(self) -> builtins.list[names.Kind]:
@@ -158,10 +172,7 @@ class KubeClient:
         return objects, since
 
     def revision(self, kind: names.Kind) -> str:
-        """The current resourceVersion of all objects of a kind; one object is read.
-
-        :raises errors.DriverError: as for get.
-        """
+        """The current resourceVersion of all objects of a kind; one is read. Raises as get does."""
         page = next(self._kinds.pages(kind, None, None, 1), {})
         return str((page.get("metadata") or {}).get("resourceVersion") or "")
 
@@ -178,14 +189,7 @@ class KubeClient:
         :raises errors.Conflict: *since* is too long ago (410 Gone): a new snapshot is needed.
         :raises errors.DriverError: otherwise as for get. Something may have been missed.
         """
-        query = [
-            ("watch", "true"),
-            ("resourceVersion", since),
-            ("allowWatchBookmarks", "true"),
-            ("timeoutSeconds", str(seconds)),
-            *label_query({label: None} if label else None),
-        ]
-        extra = {"verb": "watch", "query": query}
+        extra = {"verb": "watch", "query": watch_query(since, seconds, label)}
         request = self._kinds.request("GET", kind, None, None, None, extra)
         for event in self._wire.stream(request, seconds):
             obj = event.get("object") or {}
@@ -269,14 +273,9 @@ class KubeClient:
         :raises errors.Conflict: the object of that name has another uid, or another version.
         :raises errors.DriverError: otherwise as for get.
         """
-        options: Json = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        options["propagationPolicy"] = "Background"
-        preconditions = {"uid": uid, "resourceVersion": version}
-        options["preconditions"] = {key: text for key, text in preconditions.items() if text}
-        return (
-            self._kinds.exchange("DELETE", kind, namespace, name, verb="delete", body=options)
-            is not None
-        )
+        body = delete_options(uid, version)
+        obj = self._kinds.exchange("DELETE", kind, namespace, name, verb="delete", body=body)
+        return obj is not None
 
     def delete_collection(
         self,

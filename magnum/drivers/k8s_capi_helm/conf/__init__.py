@@ -12,7 +12,7 @@ from typing import Any
 from oslo_config import cfg
 
 from magnum.drivers.k8s_capi_helm import errors, labels
-from magnum.drivers.k8s_capi_helm.conf import options, timeouts
+from magnum.drivers.k8s_capi_helm.conf import management_clusters, options, timeouts
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 
 GROUP = cfg.OptGroup(
@@ -44,6 +44,7 @@ def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
             GROUP,
             [
                 *options.MANAGEMENT_CLUSTER,
+                *management_clusters.OPTIONS,
                 *options.CHARTS,
                 *timeouts.OPTIONS,
                 *options.CLOUD,
@@ -51,6 +52,7 @@ def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
             ],
         ),
         (LABELS_GROUP, [_label_option(label) for label in labels.REGISTRY]),
+        (management_clusters.management_group("name"), management_clusters.MANAGEMENT_OPTIONS),
     ]
 
 

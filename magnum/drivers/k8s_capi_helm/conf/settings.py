@@ -43,6 +43,7 @@ class CapiHelm(Protocol):
     lock_wait: float
     management_breaker_failures: int
     management_breaker_pause: float
+    management_clusters: list[str]
     management_connect_timeout: float
     management_read_timeout: float
     max_helm_runs: int
@@ -87,6 +88,12 @@ class Settings(Protocol):
 
     def __contains__(self, group: object) -> bool:
         """Whether there is such a group."""
+
+    def register_group(self, group: Any) -> None:
+        """Make a group known."""
+
+    def register_opts(self, opts: Any, group: Any = None) -> None:
+        """Make options of a group known; idempotent."""
 
     def get_location(self, name: str, group: str | None = None) -> Any:
         """Where an option is set, an ``oslo_config.cfg.LocationInfo``; None for no option."""

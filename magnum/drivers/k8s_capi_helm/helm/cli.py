@@ -16,6 +16,7 @@ import pathlib
 import re
 import shutil
 import tempfile
+from typing import NamedTuple
 import urllib.parse
 
 from oslo_log import log as logging
@@ -60,11 +61,22 @@ _GRACE = 3.0
 END_MARGIN = MARGIN + _GRACE
 
 
+class HelmIdentity(NamedTuple):
+    """The identity for the management cluster.
+
+    :ivar path: of the kubeconfig, for ``KUBECONFIG``; None in a pod with a service account.
+    :ivar context: of the kubeconfig, "" for its current one.
+    """
+
+    path: str | None
+    context: str = ""
+
+
 class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
     """One helm run after another for one caller.
 
     :param executable: a path, or a name to look up in ``PATH``.
-    :param kubeconfig: for ``KUBECONFIG``; None in a pod with a service account.
+    :param kubeconfig: the identity; None in a pod with a service account.
     :param timeout: seconds for one run, given to helm as its ``--timeout``.
     :param unpack: where pulled charts are unpacked.
     :param stop: asked all the while; once it says True, helm is killed.
@@ -75,7 +87,7 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         self,
         executable: str,
         *,
-        kubeconfig: str | None,
+        kubeconfig: HelmIdentity | None,
         timeout: float,
         unpack: pathlib.Path | None = None,
         stop: Callable[[], bool] = lambda: False,
@@ -87,7 +99,7 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
             unpack_directory=None if unpack is None else str(unpack),
         )
         self._program = executable
-        self._environment = environment(os.environ, kubeconfig)
+        self._environment = environment(os.environ, *(kubeconfig or (None,)))
         self._limit = deadline.seconds_left(timeout + END_MARGIN) - _GRACE
         self._stop = stop
         self._extra = (_CHEAP, *_MOVED_ALONG, *flags)
@@ -222,10 +234,14 @@ def executable_identity(executable: str) -> tuple[object, ...]:
     return program, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def environment(variables: Mapping[str, str], kubeconfig: str | None) -> dict[str, str]:
+def environment(
+    variables: Mapping[str, str], kubeconfig: str | None, context: str = ""
+) -> dict[str, str]:
     """The environment of helm: this process's own, without what would mislead helm.
 
     An operator's own ``GOGC`` stays.
+
+    :param context: of the kubeconfig, "" for its current one.
     """
     kept_variables = {
         key: value for key, value in variables.items() if not key.startswith(_MISLEADING)
@@ -233,5 +249,7 @@ def environment(variables: Mapping[str, str], kubeconfig: str | None) -> dict[st
     kept_variables.pop("KUBECONFIG", None)
     if kubeconfig is not None:
         kept_variables["KUBECONFIG"] = kubeconfig
+    if context:
+        kept_variables["HELM_KUBECONTEXT"] = context
     kept_variables.setdefault(*_GARBAGE_COLLECTOR)
     return kept_variables

@@ -275,7 +275,7 @@ class HelmClient:
     ) -> HelmCli:
         return HelmCli(
             self._executable,
-            kubeconfig=self._kube.kubeconfig_path,
+            kubeconfig=cli.HelmIdentity(self._kube.kubeconfig_path, self._kube.context),
             timeout=self._timeout if timeout is None else timeout,
             unpack=unpack,
             stop=stop,

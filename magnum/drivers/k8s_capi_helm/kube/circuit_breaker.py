@@ -33,6 +33,7 @@ class CircuitBreaker:
     :param max_wait: seconds after which an attempt without a reported outcome counts as lost.
     :param clock: seconds that only ever go up.
     :param jitter: a random number between two others, so that conductors do not try in step.
+    :param management: name of the management cluster in metrics, "" for the default one.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class CircuitBreaker:
         max_wait: float,
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[float, float], float] = random.uniform,
+        management: str = "",
     ) -> None:
+        self._management = management
         self._limit = failures
         self._longest = max_pause
         self._patience = max_wait
@@ -74,11 +77,16 @@ class CircuitBreaker:
                 f"({self._why}); the next probe is within {self._next - now:.0f} seconds"
             )
 
+    def is_open(self) -> bool:
+        """Whether requests are refused, but for one now and then that tries."""
+        with self._lock:
+            return self._is_open()
+
     def close(self) -> None:
         """Close the circuit: a response has arrived, or the management cluster is another one."""
         with self._lock:
             if self._is_open():
-                record.breaker_state(is_open=False)
+                record.breaker_state(self._management, is_open=False)
             self._silent, self._tries, self._why = 0, 0, ""
 
     def record_failure(self, detail: str, *, is_short: bool = False) -> None:
@@ -94,7 +102,7 @@ class CircuitBreaker:
             self._silent += 1
             self._why = detail
             if self._is_open():
-                record.breaker_state(is_open=True)
+                record.breaker_state(self._management, is_open=True)
                 pause = min(self._longest, _FIRST_PAUSE * 2**self._tries)
                 self._next = self._clock() + self._spread(pause / 2, pause)
 

@@ -28,16 +28,17 @@ class Validity:
     end: datetime.datetime
 
 
-def validities(path: str | None) -> list[Validity]:
+def validities(path: str | None, context: str = "") -> list[Validity]:
     """How long each part of an identity is valid, of those that say so.
 
     A certificate does always; a token if it is a JSON Web Token with ``exp``, as those of
     Kubernetes' service accounts are (https://www.rfc-editor.org/rfc/rfc7519#section-4.1.4).
 
     :param path: as of :func:`kubeconfig.find_kubeconfig`.
+    :param context: of the kubeconfig, "" for its current one.
     :raises errors.ManagementRefused: the kubeconfig cannot be used.
     """
-    api = kubeconfig.load(path)
+    api = kubeconfig.load(path, context=context)
     found = []
     certificate = certificate_validity(api.configuration)
     if certificate is not None:

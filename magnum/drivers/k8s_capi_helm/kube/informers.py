@@ -49,7 +49,7 @@ _BEGIN_AGAIN = 30.0
 _BEGIN_WITHIN = 1 / 6
 
 
-class ManagementCluster(Reader, ListWatcher, Protocol):
+class WatchedCluster(Reader, ListWatcher, Protocol):
     """A management cluster that can be read and watched."""
 
 
@@ -147,11 +147,12 @@ class Informers:
     :param seconds: how long one watch lasts; None for a third of *staleness*.
     :param first_lists: seconds at most that :meth:`wait_for_lists` waits.
     :param spawn: runs a function, under a name, beside everything else.
+    :param management: its name in metrics, "" for the default one.
     """
 
     def __init__(
         self,
-        kube: ManagementCluster,
+        kube: WatchedCluster,
         *,
         staleness: float,
         covers: Callable[[str], bool],
@@ -160,6 +161,7 @@ class Informers:
         first_lists: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
         spawn: Callable[[str, Callable[[], None]], None] = _thread,
+        management: str = "",
     ) -> None:
         self._kube = kube
         self._spawn = spawn
@@ -183,7 +185,7 @@ class Informers:
         self._identity = ""
         self._not_before = 0.0
         self._started_at = 0.0
-        record.watch_ages(self.ages)
+        record.watch_ages(management, self.ages)
 
     def start(
         self,

@@ -65,12 +65,13 @@ def find_kubeconfig(configured_path: str | None) -> str | None:
     return default if os.path.isfile(default) else None
 
 
-def fingerprint(path: str | None) -> str:
+def fingerprint(path: str | None, context: str = "") -> str:
     """A digest of everything the kubeconfig says, the files that it refers to included.
 
+    :param context: the one that is used, "" for the current one.
     :raises errors.ManagementRefused: a file cannot be read, or is not YAML.
     """
-    digest = hashlib.sha256(repr(path).encode())
+    digest = hashlib.sha256(repr((path, context) if context else path).encode())
     for part in (path or "").split(os.pathsep) if path else ():
         try:
             content = pathlib.Path(part).read_bytes()
@@ -87,10 +88,13 @@ def fingerprint(path: str | None) -> str:
     return digest.hexdigest()
 
 
-def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.client.ApiClient:
+def load(
+    path: str | None, plugin_limit: float = _PLUGIN_LIMIT, context: str = ""
+) -> kubernetes.client.ApiClient:
     """A client for the identity at *path*; None means the service account of the pod.
 
     :param plugin_limit: seconds that an exec plugin has for its answer.
+    :param context: the one that is used, "" for the current one.
     :raises errors.ManagementRefused: it holds nothing that can be used.
     """
     configuration = kubernetes.client.Configuration()
@@ -99,7 +103,7 @@ def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.cl
         if path is None:
             _load_pod(client_configuration=configuration)
         else:
-            config = _read(path)
+            config = _read(path, context)
             _check_server(config)
             memory_files = tls.data_as_files(config)
             _load_config(config, configuration, plugin_limit)
@@ -162,24 +166,28 @@ def token_header(
     return {found["key"]: found["value"]} if found and found["value"] else {}
 
 
-def check_context(path: str) -> None:
-    """See that the current context names a cluster and a user that can be used; no plugin is run.
+def check_context(path: str, context: str = "") -> None:
+    """See that a context names a cluster and a user that can be used; no plugin is run.
 
+    :param context: "" for the current one.
     :raises errors.ManagementRefused: the kubeconfig, or what it names, is missing or of no use.
     """
     try:
-        config = _read(path)
+        config = _read(path, context)
         _check_server(config)
         user = config["users"].get_with_name(_context(config)["user"])["user"]
         has_plugin = _check_user(user)
     except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise _unusable(path, f"{type(error).__name__}: {error}") from None
     if not has_plugin:
-        load(path)
+        load(path, context=context)
 
 
-def _read(path: str) -> Any:
-    """A kubeconfig, or several merged; what is missing in it raises ConfigException."""
+def _read(path: str, context: str = "") -> Any:
+    """A kubeconfig, or several merged; what is missing in it raises ConfigException.
+
+    :param context: is made the current one, unless it is "".
+    """
     try:
         config = _merged(path).config
     except (AttributeError, KeyError, TypeError, kubernetes.config.ConfigException):
@@ -197,6 +205,8 @@ def _read(path: str) -> Any:
             entry.name = f"{entry.path}/{section}[name={entry.value.get('name')}]"
             if not isinstance(entry.value.get(key), dict | None):
                 raise kubernetes.config.ConfigException(f"{key} in {entry.name} is not a mapping")
+    if context:
+        config.value["current-context"] = context
     return config
 
 
@@ -246,7 +256,7 @@ def _proxy_url(config: Any) -> str | None:
 
 
 # Parsing takes milliseconds, each request asks, and the answer hardly ever changes.
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=64)
 def _references(content: bytes) -> tuple[str, ...]:
     """The files that a kubeconfig names; raises yaml.YAMLError."""
     return tuple(_named(yaml.safe_load(content)))

@@ -80,6 +80,36 @@ def object_reference(kind: names.Kind, namespace: str | None, name: str | None =
     return f"{text} in namespace '{namespace}'" if kind.namespaced and namespace else text
 
 
+def watch_query(since: str, seconds: int, label: str) -> list[tuple[str, str]]:
+    """The query of a watch.
+
+    :param since: resourceVersion after which changes are sent.
+    :param seconds: after which the server is asked to end it.
+    :param label: only objects that have it; "" for all.
+    """
+    return [
+        ("watch", "true"),
+        ("resourceVersion", since),
+        ("allowWatchBookmarks", "true"),
+        ("timeoutSeconds", str(seconds)),
+        *label_query({label: None} if label else None),
+    ]
+
+
+def delete_options(uid: str | None, version: str | None) -> Json:
+    """The body of a deletion.
+
+    :param uid: of the only object that is deleted; *version* its only resourceVersion.
+    """
+    preconditions = {"uid": uid, "resourceVersion": version}
+    return {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Background",
+        "preconditions": {key: text for key, text in preconditions.items() if text},
+    }
+
+
 def label_query(labels: Mapping[str, str | None] | None) -> list[tuple[str, str]]:
     """The query of a list: objects that have all these labels.
 

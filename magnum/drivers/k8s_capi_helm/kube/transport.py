@@ -31,6 +31,10 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
 )
 from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.model import clock, Json
+from magnum.drivers.k8s_capi_helm.model.management_cluster import (
+    as_management_cluster,
+    ManagementCluster,
+)
 
 _ATTEMPTS = 3
 # A role that has just been bound is not known everywhere at once: with the pauses in between these
@@ -84,21 +88,21 @@ class Answer:
 
 
 class Transport:
-    """The connection to the management cluster; safe to share between threads.
+    """The connection to a management cluster; safe to share between threads.
 
     Parameters are those of :class:`KubeClient`. Nothing happens before the first request.
     """
 
     def __init__(
         self,
-        kubeconfig: str | None,
+        kubeconfig: str | ManagementCluster | None,
         *,
         connect_timeout: float,
         read_timeout: float,
         pause: float,
         breaker: CircuitBreaker,
     ) -> None:
-        self._configured = kubeconfig
+        self._management = as_management_cluster(kubeconfig)
         self._timeout = (connect_timeout, read_timeout)
         self._pause = pause
         self._breaker = breaker
@@ -110,7 +114,12 @@ class Transport:
     @property
     def kubeconfig_path(self) -> str | None:
         """As for :class:`KubeClient`."""
-        return kubeconfig.find_kubeconfig(self._configured)
+        return kubeconfig.find_kubeconfig(self._management.kubeconfig or None)
+
+    @property
+    def context(self) -> str:
+        """As for :class:`KubeClient`."""
+        return self._management.context
 
     def send(self, request: Request) -> Answer:
         """The server's answer, after as many attempts as the request allows.
@@ -138,7 +147,7 @@ class Transport:
 
         :raises errors.ManagementRefused: the kubeconfig cannot be used.
         """
-        return kubeconfig.fingerprint(self.kubeconfig_path)
+        return kubeconfig.fingerprint(self.kubeconfig_path, self.context)
 
     def stream(self, request: Request, seconds: float) -> Iterator[Json]:
         """The objects of an answer that goes on, one on a line, as they come.
@@ -254,13 +263,13 @@ class Transport:
 
     def _client(self) -> kubernetes.client.ApiClient:
         """The client for the identity in force; a new one when that has changed, or in a fork."""
-        path = self.kubeconfig_path
-        identity = (os.getpid(), kubeconfig.fingerprint(path))
+        path, context = self.kubeconfig_path, self.context
+        identity = (os.getpid(), kubeconfig.fingerprint(path, context))
         with self._alone():
             if self._api is None or identity != self._identity:
                 self._breaker.close()
-                self._api, self._identity = kubeconfig.load(path), identity
-                _show_expiry(self._api.configuration)
+                self._api, self._identity = kubeconfig.load(path, context=context), identity
+                _show_expiry(self._api.configuration, self._management.metrics_label)
             return self._api
 
     @contextlib.contextmanager
@@ -279,13 +288,13 @@ class Transport:
             self._lock.release()
 
 
-def _show_expiry(configuration: kubernetes.client.Configuration) -> None:
+def _show_expiry(configuration: kubernetes.client.Configuration, management: str) -> None:
     """Show when the client certificate expires, unless a program renews it all the time."""
     validity = None
     with contextlib.suppress(OSError, ValueError):
         validity = identity_expiry.certificate_validity(configuration)
     is_kept = validity and validity.start and validity.end - validity.start > _RENEWED
-    record.identity_expiry(validity.end.timestamp() if validity and is_kept else 0.0)
+    record.identity_expiry(management, validity.end.timestamp() if validity and is_kept else 0.0)
 
 
 def _rest(end: float) -> float:

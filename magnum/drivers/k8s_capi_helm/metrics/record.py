@@ -96,9 +96,12 @@ def api_request(api: str, code: int | str) -> None:
     process_metrics().api_requests.labels(api, label).inc()
 
 
-def breaker_state(*, is_open: bool) -> None:
-    """Show whether requests to the management cluster are refused."""
-    process_metrics().breaker_open.set(is_open)
+def breaker_state(management: str, *, is_open: bool) -> None:
+    """Show whether requests to a management cluster are refused.
+
+    :param management: its name, "" for the default one.
+    """
+    process_metrics().management_clusters.breakers[management] = float(is_open)
 
 
 def watch_restart(kind: str) -> None:
@@ -109,12 +112,13 @@ def watch_restart(kind: str) -> None:
     process_metrics().watch_restarts.labels(kind).inc()
 
 
-def watch_ages(ages: Callable[[], Mapping[str, float]]) -> None:
-    """Show the ages of watches.
+def watch_ages(management: str, ages: Callable[[], Mapping[str, float]]) -> None:
+    """Show the ages of the watches of a management cluster.
 
+    :param management: its name, "" for the default one.
     :param ages: seconds by kind, read whenever metrics are; it asks nothing over the network.
     """
-    process_metrics().watches.ages = ages
+    process_metrics().management_clusters.ages[management] = ages
 
 
 def new_request(verb: str) -> None:
@@ -141,9 +145,10 @@ def operation_ended(operation: str, *, is_failed: bool, seconds: float) -> None:
     metrics.operation_seconds.labels(operation, result).observe(max(0.0, seconds))
 
 
-def identity_expiry(seconds: float) -> None:
-    """Show when the client certificate for the management cluster expires.
+def identity_expiry(management: str, seconds: float) -> None:
+    """Show when the client certificate for a management cluster expires.
 
+    :param management: its name, "" for the default one.
     :param seconds: of the epoch; 0 where it has none that stays.
     """
-    process_metrics().identity_expiry.set(seconds)
+    process_metrics().management_clusters.expiries[management] = seconds

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of this process: each with its name, its labels and what it counts.
 
-Values of labels are words of the driver's own code: never a name, an id of a project or a text that
-a tenant has written, and no more of them than the code has.
+Values of labels are words of the driver's own code, and names of management clusters: never a name,
+an id of a project or a text that a tenant has written, and no more of them than there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 import os
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from magnum.drivers.k8s_capi_helm.metrics.fleet import ClusterMetrics
+from magnum.drivers.k8s_capi_helm.metrics.management_clusters import ManagementMetrics
 
 PREFIX = "k8s_capi_helm_"
 #: Upper bounds of histograms, in seconds.
@@ -22,23 +21,6 @@ _WAITS = (0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 120)
 _OPERATIONS = (30, 60, 120, 300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200)
 _INTERVALS = (5, 10, 15, 20, 30, 60, 90, 120, 180, 300, 600)
 _RUNS = (0.5, 1, 2, 5, 10, 20, 30, 60, 90, 120, 180)
-
-
-class _Watches(Collector):
-    """Seconds since each watch has proved last that it is up to date."""
-
-    def __init__(self) -> None:
-        self.ages: Callable[[], Mapping[str, float]] = dict
-
-    def collect(self) -> Iterable[Metric]:
-        family = GaugeMetricFamily(
-            f"{PREFIX}watch_age_seconds",
-            "Seconds since the watch of a kind was known to be up to date, or was started",
-            labels=["kind"],
-        )
-        for kind, age in self.ages().items():
-            family.add_metric([kind], age)
-        yield family
 
 
 class ProcessMetrics:
@@ -82,21 +64,13 @@ class ProcessMetrics:
             "api",
             "code",
         )
-        self.breaker_open = self._gauge(
-            "circuit_breaker_open",
-            "1 while requests to the management cluster are refused because it does not respond",
-        )
         self.watch_restarts = self._counter(
             "watch_restarts",
             "Watches that ended with an error, so that all is listed again",
             "kind",
         )
-        self.identity_expiry = self._gauge(
-            "management_certificate_expiry_timestamp_seconds",
-            "When the client certificate of the kubeconfig expires; 0 without one that lasts",
-        )
-        self.watches = _Watches()
-        self.registry.register(self.watches)
+        self.management_clusters = ManagementMetrics(PREFIX)
+        self.registry.register(self.management_clusters)
 
     def _add_passes(self) -> None:
         """Those of requests, operations, periodic tasks and clusters."""

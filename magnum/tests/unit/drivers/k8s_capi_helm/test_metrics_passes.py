@@ -219,7 +219,7 @@ class TestFleet(testtools.TestCase):
 
 class TestExpiry(http_server.WireCase):
     def test_without_a_client_certificate(self) -> None:
-        registry.process_metrics().identity_expiry.set(5)
+        registry.process_metrics().management_clusters.expiries[""] = 5
         self.kube.get(names.LEASE, "n", "one")
         self.assertEqual(0, value("management_certificate_expiry_timestamp_seconds"))
 

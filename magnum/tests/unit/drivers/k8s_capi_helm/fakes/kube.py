@@ -49,6 +49,7 @@ class FakeKube:
         self.calls: list[tuple[str, str, str, str]] = []
         self.user = "magnum"
         self.kubeconfig_path: str | None = None
+        self.context = ""
         self._objects: dict[_Key, Json] = {}
         self._applied: dict[_Key, Json] = {}
         self._versions = itertools.count(1)
@@ -136,6 +137,9 @@ class FakeKube:
     def patch(self, kind: names.Kind, namespace: str | None, name: str, merge: Json) -> Json:
         with self._call("patch", kind, namespace, name):
             return self._change(kind, namespace, name, lambda found: _merge_patched(found, merge))
+
+    def is_unreachable(self) -> bool:
+        return self.unreachable
 
     delete_collection = KubeClient.delete_collection
 

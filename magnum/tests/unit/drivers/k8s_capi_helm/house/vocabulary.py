@@ -62,7 +62,7 @@ NOUNS = frozenset(
     shape side site size sock socket source stack stage staleness start state step storage store
     stream string subcommand subject suffix suite sum table target text thread time timeout
     timestamp title tls token total transport trigger tuple type ui unit upper url usage use user
-    exposition textfile utc uuid validity value variable verb view why word writer yaml zone
+    exposition textfile utc uuid validity value variable verb view weight why word writer yaml zone
     """.split()
 )
 #: Verbs; their regular forms count as well.
