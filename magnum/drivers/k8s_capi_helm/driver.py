@@ -42,6 +42,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
 from magnum.drivers.k8s_capi_helm.metrics import exposition, fleet
 from magnum.drivers.k8s_capi_helm.model import clock, Verdict
 from magnum.drivers.k8s_capi_helm.model import cloud as model_cloud
+from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of, release_of
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -73,19 +74,24 @@ class Driver(driver.Driver):  # type: ignore[misc]
             )
         return self._clients_of(CONF)
 
-    def _begin(self, context: Any) -> Reconciliation:
-        """The reconciliation of a request of the person of *context*.
+    def _begin(self, context: Any, cluster: Any) -> Reconciliation:
+        """The reconciliation of a request of the person of *context* about a cluster.
 
         :raises errors.InvalidConfiguration: options contradict each other.
+        :raises errors.ManagementRefused: the cluster's management cluster is not configured.
         """
-        return reconciliation.of_request(self._clients(), CONF, context)
+        own_clients = self._clients().at(management_of(cluster.stack_id))
+        return reconciliation.of_request(own_clients, CONF, context)
 
-    def _begin_periodic(self) -> Reconciliation:
+    def _begin_periodic(self, cluster: Any) -> Reconciliation:
         """The reconciliation of a periodic task, with the rights of Magnum's service user.
 
+        Only the watches of the cluster's own management cluster are started and waited for.
+
         :raises errors.InvalidConfiguration: options contradict each other.
+        :raises errors.ManagementRefused: the cluster's management cluster is not configured.
         """
-        periodic_clients = self._clients()
+        periodic_clients = self._clients().at(management_of(cluster.stack_id))
         # The first pass of a process waits here, so its time begins after that.
         watch_trigger.start(periodic_clients, CONF)
         return reconciliation.of_periodic_task(periodic_clients, CONF)
@@ -106,7 +112,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
         """
-        begin = functools.partial(self._begin, context)
+        begin = functools.partial(self._begin, context, cluster)
         create.create(begin, context, cluster, cluster_create_timeout)
 
     @rpc.with_deadline
@@ -120,7 +126,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
         """
-        resize.update_count(self._begin(context), context, cluster)
+        resize.update_count(self._begin(context, cluster), context, cluster)
 
     @rpc.with_deadline
     def resize_cluster(
@@ -138,7 +144,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
         """
         chosen = nodegroup or cluster.default_ng_worker
-        resize.resize(self._begin(context), context, cluster, chosen, nodes_to_remove)
+        resize.resize(self._begin(context, cluster), context, cluster, chosen, nodes_to_remove)
 
     @rpc.with_deadline
     def upgrade_cluster(
@@ -159,7 +165,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         :raises exception.NotSupported: with the reason; Magnum then leaves the cluster as it is.
         """
         with rpc.refusals(cluster.uuid):
-            run = self._begin(context)
+            run = self._begin(context, cluster)
             upgrade.begin(run, context, cluster, cluster_template, max_batch_size, nodegroup)
 
     @rpc.with_deadline
@@ -168,7 +174,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises errors.NotOwned: nothing proves that the cluster is of this driver and here.
         """
-        delete.begin(functools.partial(self._begin, context), cluster)
+        delete.begin(functools.partial(self._begin, context, cluster), cluster)
 
     def validate_master_resize(self, node_count: int) -> None:
         """Control planes can be resized to any odd number, which etcd's quorum asks for."""
@@ -178,12 +184,12 @@ class Driver(driver.Driver):  # type: ignore[misc]
     @rpc.with_deadline
     def create_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Add a nodegroup; what is refused stands on the nodegroup alone."""
-        handlers_nodegroup.create(self._begin(context), context, cluster, nodegroup)
+        handlers_nodegroup.create(self._begin(context, cluster), context, cluster, nodegroup)
 
     @rpc.with_deadline
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Change bounds, labels and taints; what is refused stands on the nodegroup alone."""
-        handlers_nodegroup.update(self._begin(context), context, cluster, nodegroup)
+        handlers_nodegroup.update(self._begin(context, cluster), context, cluster, nodegroup)
 
     @rpc.with_deadline
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
@@ -192,7 +198,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         :raises errors.DriverError: nothing proves that the cluster is of this driver and here, or
             the management cluster refuses; the nodegroup is DELETE_FAILED then.
         """
-        handlers_nodegroup.delete(self._begin(context), context, cluster, nodegroup)
+        handlers_nodegroup.delete(self._begin(context, cluster), context, cluster, nodegroup)
 
     # Credentials ----------------------------------------------------------------------------------
     @rpc.with_deadline
@@ -203,7 +209,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises exception.NotSupported: with the reason; the cluster keeps the one that it has.
         """
-        rotate_credential.rotate(self._begin(context), context, cluster)
+        rotate_credential.rotate(self._begin(context, cluster), context, cluster)
 
     def rotate_ca_certificate(self, context: Any, cluster: Any) -> None:
         """Refused, so that Magnum goes on handing out certificates that the cluster accepts.
@@ -234,10 +240,10 @@ class Driver(driver.Driver):  # type: ignore[misc]
         self, context: Any, cluster: Any, use_admin_ctx: bool = False
     ) -> None:
         """Carry on what is in progress and write what is true; called every ten seconds or so."""
-        run = self._begin_periodic()
+        run = self._begin_periodic(cluster)
         with (
             reconciliation.record_pass(run, cluster, fleet.STATUS_TASK),
-            watch_trigger.visit(run.clients, run.settings, cluster.stack_id) as is_free,
+            watch_trigger.visit(run.clients, run.settings, release_of(cluster.stack_id)) as is_free,
         ):
             if is_free:
                 status_task.update_status(run, context, cluster)
@@ -246,7 +252,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""
 
         def evaluate() -> Verdict | None:
-            run = self._begin_periodic()
+            run = self._begin_periodic(cluster)
             with reconciliation.record_pass(run, cluster, fleet.HEALTH_TASK):
                 verdict = health_task.repair(run, context, cluster)
             reconciliation.show_expiry(run, cluster, verdict)

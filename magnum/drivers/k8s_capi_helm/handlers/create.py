@@ -32,6 +32,7 @@ from magnum.drivers.k8s_capi_helm.model import CredentialRoles, names
 from magnum.drivers.k8s_capi_helm.reconcile import (
     credentials,
     install,
+    management_choice,
     policy_check,
     prerequisites,
     project_namespace,
@@ -47,10 +48,12 @@ LOG = logging.getLogger(__name__)
 class CreatePlan:
     """A cluster that can be created.
 
+    :ivar run: the reconciliation at its management cluster.
     :ivar created_cluster: its request, what the cloud said of it, and its values.
     :ivar grants: what its credentials may do.
     """
 
+    run: Reconciliation
     created_cluster: install.CreatedCluster
     grants: CredentialRoles
 
@@ -68,6 +71,8 @@ def plan_create(
     release = clients.release_name(cluster.name)
     request = reader.cluster_request(cluster, nodegroups, conf, release=release)
     validate_labels.check_new_cluster(request)
+    run = management_choice.choose_management(run, request)
+    clients = run.clients
     roles = credentials.roles_for(context, conf, separate=request.separate_addon_credential)
     clients.helm.version()
     chart = upgrade.new_chart(clients, request.labels)
@@ -82,7 +87,7 @@ def plan_create(
     version = request.labels.kube_tag or facts.kubernetes_version
     policy_check.check_cluster_policy(conf, request, version)
     values = install.render_cluster(request, facts, conf, chart)
-    return CreatePlan(install.CreatedCluster(request, facts, chart, values), roles)
+    return CreatePlan(run, install.CreatedCluster(request, facts, chart, values), roles)
 
 
 def create(
@@ -118,12 +123,13 @@ def create(
 def _create(
     run: Reconciliation, context: Any, cluster: Any, nodegroups: list[Any], timeout: int
 ) -> None:
-    clients, conf, end = run.clients, run.settings, rpc.deadline_of_request()
+    conf, end = run.settings, rpc.deadline_of_request()
     plan = plan_create(run, context, cluster, nodegroups)
+    clients = plan.run.clients
     request = plan.created_cluster.request
     release, level = request.release, conf.capi_helm.pod_security_level
     # The cloud has had its time: what begins here has its whole one.
-    run = dataclasses.replace(run, now=clients.clock())
+    run = dataclasses.replace(plan.run, now=clients.clock())
     limit = state.deadline(run.now, timeout or cluster.create_timeout)
     # The Lease comes first: nothing proves a release without one, and a row with its name could
     # not be deleted. A Lease whose row does not know its name is found by its label.

@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import certificates, reader, refresh, saving
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import secrets
+from magnum.drivers.k8s_capi_helm.model.management_cluster import with_management
 from magnum.drivers.k8s_capi_helm.reconcile import ownership, project_namespace
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
@@ -52,7 +53,7 @@ def name_release(run: Reconciliation, context: Any, cluster: Any, release: str) 
     nothing may be made for it any more, and a Lease that came after that pass goes with this.
     """
     with contextlib.suppress(exception.ClusterNotFound):
-        saving.save(cluster, stack_id=release)
+        saving.save(cluster, stack_id=with_management(release, run.clients.management))
         if not is_leaving(context, cluster):
             return True
         saving.save(cluster, stack_id=None)
@@ -94,16 +95,19 @@ def discard_lease(run: Reconciliation, cluster: Any) -> None:
 
     Its create died before that, or its deletion after it. A Lease is all that there can be, and
     does no harm: a management cluster that does not answer keeps nobody from deleting a cluster
-    that was refused.
+    that was refused. On which management cluster it is, nobody knows either.
     """
     namespace = reader.cluster_namespace(cluster, run.settings)
-    try:
-        run.clients.leases.delete(namespace, cluster.uuid)
-        project_namespace.delete_unused(run.clients, namespace, cluster.project_id)
-    except errors.DriverError as error:
-        LOG.info(
-            "Cluster %s: whether it has left a Lease is not known: %s", cluster.uuid, error.detail
-        )
+    for clients in run.clients.all_clients():
+        try:
+            clients.leases.delete(namespace, cluster.uuid)
+            project_namespace.delete_unused(clients, namespace, cluster.project_id)
+        except errors.DriverError as error:
+            LOG.info(
+                "Cluster %s: whether it has left a Lease is not known: %s",
+                cluster.uuid,
+                error.detail,
+            )
 
 
 def delete_leases(clients: Clients, namespace: str) -> None:

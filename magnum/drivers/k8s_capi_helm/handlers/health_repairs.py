@@ -25,6 +25,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import reader, state, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import Operation, Verb
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import (
     credential_rotation,
     lost_nodegroup_request,
@@ -84,7 +85,7 @@ def apply_first(case: Case) -> bool:
     if found.record is not None and found.unrecorded_revisions is not None:
         run.clients.leases.record_revisions(
             reader.cluster_namespace(case.cluster, run.settings),
-            case.cluster.stack_id,
+            release_of(case.cluster.stack_id),
             found.record.revisions,
             found.unrecorded_revisions,
         )

@@ -20,6 +20,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     conditions,
     Verdict,
 )
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import (
     evaluation_inputs,
     observe,
@@ -105,7 +106,7 @@ def _evaluated(
     case = health_repairs.Case(run, context, cluster, nodegroups_observed, evaluation)
     if not (evaluation.is_cached and health_repairs.is_record_needed(case)):
         return case
-    run.clients.evaluations.forget(cluster.stack_id)
+    run.clients.evaluations.forget(release_of(cluster.stack_id))
     evaluation = observe.evaluate_cluster(run, cluster, nodegroups_observed, include_health=True)
     return dataclasses.replace(case, evaluation=evaluation)
 

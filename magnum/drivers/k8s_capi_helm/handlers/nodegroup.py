@@ -18,6 +18,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_nodegro
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.metrics import record as metrics
 from magnum.drivers.k8s_capi_helm.model import NOTHING, Verb
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import ownership, revisions
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.values import change
@@ -104,7 +105,7 @@ def _check_update(
     :raises errors.DriverError: it is refused; nothing was touched.
     """
     record = ownership.require(run.clients, cluster, run.settings)
-    release_key = reader.cluster_namespace(cluster, run.settings), cluster.stack_id
+    release_key = reader.cluster_namespace(cluster, run.settings), release_of(cluster.stack_id)
     release_snapshot, error = revisions.read_for_request(run.clients, *release_key, record)
     if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
         return None
@@ -122,7 +123,7 @@ def delete(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
     """
     record = ownership.require(run.clients, cluster, run.settings)
     namespace = reader.cluster_namespace(cluster, run.settings)
-    revisions.require(run.clients, namespace, cluster.stack_id, record)
+    revisions.require(run.clients, namespace, release_of(cluster.stack_id), record)
     writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
     new = pending_operation.NewOperation(
         Verb.NODEGROUP_DELETE, nodegroup.name, nodegroup_uuid=nodegroup.uuid

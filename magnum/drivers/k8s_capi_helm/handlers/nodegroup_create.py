@@ -35,6 +35,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     ReleaseRecord,
     ResolvedNames,
 )
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     nodegroups,
@@ -171,7 +172,7 @@ def _is_leaving(run: Reconciliation, cluster: Any, nodegroup: Any) -> bool:
         return True
     try:
         namespace = reader.cluster_namespace(cluster, run.settings)
-        record = run.clients.leases.read(namespace, cluster.stack_id)
+        record = run.clients.leases.read(namespace, release_of(cluster.stack_id))
     except errors.DriverError:
         return False  # nobody can tell; the passes work from the rows then
     return deleting_nodegroups.reassert_deleting([stored], record)
@@ -186,7 +187,9 @@ def readable_release(
     """
     with contextlib.suppress(errors.ManagementUnreachable):
         namespace = reader.cluster_namespace(cluster, run.settings)
-        return revisions.deployed_release(run.clients, namespace, cluster.stack_id, record)
+        return revisions.deployed_release(
+            run.clients, namespace, release_of(cluster.stack_id), record
+        )
     return None
 
 

@@ -21,6 +21,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import lost_nodegroup_request
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
@@ -86,7 +87,7 @@ def begin(
     if new.verb is Verb.NODEGROUP_CREATE and not _nodegroups_of(cluster, new.nodegroup_uuid):
         # It was deleted meanwhile, and nobody else would ever take this off the record.
         namespace = reader.cluster_namespace(cluster, run.settings)
-        record = run.clients.leases.finish(namespace, cluster.stack_id, [operation.id])
+        record = run.clients.leases.finish(namespace, release_of(cluster.stack_id), [operation.id])
     return operation, record
 
 
@@ -129,7 +130,7 @@ def retry(
     """
     try:
         namespace = reader.cluster_namespace(cluster, run.settings)
-        record = run.clients.leases.read(namespace, cluster.stack_id)
+        record = run.clients.leases.read(namespace, release_of(cluster.stack_id))
         if not reassert_deletion(cluster, nodegroup, record) and not any(
             recorded.id == operation.id for recorded in (record.operations if record else ())
         ):
@@ -156,7 +157,7 @@ def _record(run: Reconciliation, cluster: Any, operation: Operation) -> ReleaseR
     namespace = reader.cluster_namespace(cluster, run.settings)
     # Also when a cloud that is slow has used the time up: some requests are nowhere else.
     with deadline.at_least(_WRITING):
-        return run.clients.leases.add(namespace, cluster.stack_id, operation)
+        return run.clients.leases.add(namespace, release_of(cluster.stack_id), operation)
 
 
 def not_allowed(

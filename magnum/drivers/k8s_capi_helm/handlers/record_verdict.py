@@ -10,6 +10,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import deleting_nodegroups
 from magnum.drivers.k8s_capi_helm.magnum_objects import writer
 from magnum.drivers.k8s_capi_helm.model import Operation, ReleaseRecord, Verb, Verdict
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
 
@@ -22,7 +23,8 @@ def record_verdict(
     :param nodegroups: the rows of the cluster's nodegroups, read a moment ago.
     :returns: the record as it is then; None where the verdict is not to be written.
     """
-    key, verdict, record = (namespace, cluster.stack_id), evaluation.verdict, evaluation.record
+    release, verdict = release_of(cluster.stack_id), evaluation.verdict
+    key, record = (namespace, release), evaluation.record
     if record is None:
         return None
     if deleted_names(verdict) or deleting_nodegroups.needs_deleting_status(nodegroups, record):
@@ -44,12 +46,12 @@ def record_verdict(
             same_version=evaluation.is_cached,
         )
     except errors.Conflict as error:
-        writer.LOG.debug("Release %s: a verdict is not written: %s", cluster.stack_id, error.detail)
+        writer.LOG.debug("Release %s: a verdict is not written: %s", release, error.detail)
         latest = None
     is_written = latest is None or latest.version != record.version
-    if is_written and not (latest and clients.evaluations.replace_record(cluster.stack_id, latest)):
+    if is_written and not (latest and clients.evaluations.replace_record(release, latest)):
         # The watches may tell of this change a moment later only.
-        clients.evaluations.forget(cluster.stack_id)
+        clients.evaluations.forget(release)
     return latest
 
 

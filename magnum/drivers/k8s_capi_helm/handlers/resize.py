@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, validate_cluster, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, LiveRelease, Verb
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     node_removal,
@@ -68,7 +69,7 @@ def resize(
     :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
     """
     record = ownership.require(run.clients, cluster, run.settings)
-    release_key = reader.cluster_namespace(cluster, run.settings), cluster.stack_id
+    release_key = reader.cluster_namespace(cluster, run.settings), release_of(cluster.stack_id)
     release_snapshot, error = revisions.read_for_request(run.clients, *release_key, record)
     if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
         return

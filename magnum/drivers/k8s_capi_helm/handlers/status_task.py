@@ -186,10 +186,11 @@ def _apply(
     :raises errors.DriverError: it can not be applied, or not yet.
     """
     clients, conf, cluster = run.clients, run.settings, cluster_rows.cluster
-    record = ownership.proved_record(clients, ownership.owner(cluster, conf), snapshot.record)
+    owner = ownership.owner(cluster, conf)
+    record = ownership.proved_record(clients, owner, snapshot.record)
     if record is None:
         raise errors.ProofNotFound(
-            f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
+            f"Nothing on the management cluster proves that release '{owner.release}' "
             "belongs to this cluster. Ask the operator to check which management cluster the "
             "driver's kubeconfig names."
         )

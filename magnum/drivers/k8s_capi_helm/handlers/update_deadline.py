@@ -8,6 +8,7 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, state
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import Operation, ReleaseRecord, Verb
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 #: Id of an update of which nothing else is recorded.
@@ -27,7 +28,7 @@ def add(run: Reconciliation, context: Any, cluster: Any, record: ReleaseRecord) 
         return record
     return run.clients.leases.add(
         reader.cluster_namespace(cluster, run.settings),
-        cluster.stack_id,
+        release_of(cluster.stack_id),
         Operation(
             id=_ID,
             verb=Verb.RESIZE,
@@ -52,5 +53,5 @@ def remove(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> N
     """
     if is_recorded(record):
         run.clients.leases.finish(
-            reader.cluster_namespace(cluster, run.settings), cluster.stack_id, [_ID]
+            reader.cluster_namespace(cluster, run.settings), release_of(cluster.stack_id), [_ID]
         )

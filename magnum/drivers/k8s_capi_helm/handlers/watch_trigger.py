@@ -36,6 +36,7 @@ from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
 from magnum.drivers.k8s_capi_helm.model.fair_order import FairOrder
+from magnum.drivers.k8s_capi_helm.model.management_cluster import with_management
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.objects import cluster as cluster_object
 from magnum.service import periodic
@@ -56,7 +57,8 @@ _CONFIRM = 2.0
 #: Threads that look: one may run helm while another one refreshes, and one is kept for a project
 #: whose clusters no other one looks at.
 _THREADS = 3
-_made: dict[informers.Informers, WatchTriggers] = {}
+#: By the watches of a management cluster, with what its threads run.
+_made: dict[informers.Informers, tuple[WatchTriggers, list[Callable[[threading.Event], None]]]] = {}
 
 
 class WatchTriggers:
@@ -218,26 +220,37 @@ class WatchTriggers:
 
 
 def start(clients: Clients, settings: Settings) -> WatchTriggers | None:
-    """Start the watches, once in a process, and wait for the first lists; None without watches.
+    """Start the watches of a management cluster, once in a process, and wait for the first lists.
 
     Only one process of a service is asked periodically. Its workers and magnum-api never come here;
     their verbs read what they need.
+
+    :returns: None without watches.
     """
     watching = clients.informers
     if watching is None:
         return None
-    prompts = _made.get(watching) or _make(watching, clients, settings)
-    serve = [prompts.run] * _THREADS + failed_clusters.polls(failed_clusters.magnum_release())
+    prompts, serve = _made.get(watching) or _make(watching, clients, settings)
     watching.start(prompts.handle_event, serve)
     watching.wait_for_lists()
     return prompts
 
 
-def _make(watching: informers.Informers, clients: Clients, settings: Settings) -> WatchTriggers:
+def _make(
+    watching: informers.Informers, clients: Clients, settings: Settings
+) -> tuple[WatchTriggers, list[Callable[[threading.Event], None]]]:
     with _lock:
         if watching not in _made:
-            _made.clear()
-            _made[watching] = WatchTriggers(functools.partial(sync, clients, settings), confirm)
+            own = {one.informers for one in clients.all_clients()}
+            for other in [other for other in _made if other not in own]:
+                del _made[other]
+            make_pass = functools.partial(sync, clients, settings)
+            run_job = functools.partial(confirm, clients.management)
+            triggers = WatchTriggers(make_pass, run_job)
+            serve: list[Callable[[threading.Event], None]] = [triggers.run] * _THREADS
+            if not _made:  # once for the clusters of all management clusters
+                serve += failed_clusters.polls(failed_clusters.magnum_release())
+            _made[watching] = triggers, serve
         return _made[watching]
 
 
@@ -262,26 +275,28 @@ def sync(clients: Clients, settings: Settings, release: str) -> bool:
     """
     context = magnum_context.make_admin_context(all_tenants=True)
     trigger, passes = reconciliation.Trigger.WATCH_EVENT, []
-    for cluster in _in_progress(context, release):
+    for cluster in _in_progress(context, with_management(release, clients.management)):
         run = reconciliation.of_periodic_task(clients, settings)
         passes.append(status_task.advance(run, context, cluster, trigger=trigger))
     return any(passes)
 
 
-def confirm(release: str) -> None:
+def confirm(management: str, release: str) -> None:
     """Magnum's own job for what is being created or changed, between its periods.
 
     It tells the notification bus of an end, as always.
+
+    :param management: name of the management cluster.
     """
     context = magnum_context.make_admin_context(all_tenants=True)
-    for cluster in _in_progress(context, release):
+    for cluster in _in_progress(context, with_management(release, management)):
         with contextlib.suppress(loopingcall.LoopingCallDone):
             periodic.ClusterUpdateJob(context, cluster).update_status()
 
 
-def _in_progress(context: Any, release: str) -> list[Any]:
+def _in_progress(context: Any, stack_id: str) -> list[Any]:
     filters = {
-        "stack_id": release,
+        "stack_id": stack_id,
         "status": [Status.CREATE_IN_PROGRESS, Status.UPDATE_IN_PROGRESS],
     }
     return list(cluster_object.Cluster.list(context, filters=filters))

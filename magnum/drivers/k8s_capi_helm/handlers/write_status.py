@@ -18,6 +18,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     operation,
     ReleaseRecord,
 )
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
 from magnum.drivers.k8s_capi_helm.status import reasons
@@ -41,7 +42,7 @@ def write(
         return True
     if evaluation.is_readable and _is_unchanged(cluster, nodegroups_observed, evaluation):
         return False
-    clients.evaluations.forget_verdict(cluster.stack_id)
+    clients.evaluations.forget_verdict(release_of(cluster.stack_id))
     _write(context, cluster, current, evaluation, clients, namespace)
     return True
 
@@ -76,7 +77,7 @@ def _write(
         ]
         if latest is not None and finished:
             # Off the record last: as long as its row is there, its deletion stands.
-            clients.leases.finish(namespace, cluster.stack_id, finished)
+            clients.leases.finish(namespace, release_of(cluster.stack_id), finished)
         put(
             cluster,
             status=verdict.status,

@@ -23,6 +23,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     NodeGroupRequest,
     UpgradeTarget,
 )
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.values import upgrade
 
@@ -61,7 +62,7 @@ def cluster_request(
     texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
     typed = labels.parse(texts, conf_module.label_defaults(conf), running_labels=texts)
     return ClusterRequest(
-        release=release or cluster.stack_id or "",
+        release=release or release_of(cluster.stack_id),
         labels=typed,
         image=template.image_id,
         floating_ip=_floating_ip(cluster, texts, typed),

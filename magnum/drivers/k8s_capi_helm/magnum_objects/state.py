@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import certificates
 from magnum.drivers.k8s_capi_helm.magnum_objects.reader import entry_names_of, MASTER, own_images
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import GroupState, LiveRelease, MagnumState, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.status import addons, reasons
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade, upgrade_nodegroups
@@ -40,7 +41,7 @@ def magnum_state(
     }
     stays = cluster.status.endswith("_FAILED") and not _heals(reason)
     return MagnumState(
-        release=cluster.stack_id or "",
+        release=release_of(cluster.stack_id),
         status=cluster.status,
         status_reason=cluster.status_reason,
         groups=tuple(

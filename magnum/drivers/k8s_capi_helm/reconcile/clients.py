@@ -8,7 +8,7 @@ parent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import dataclasses
 import datetime
 import math
@@ -25,12 +25,17 @@ from oslo_concurrency import lockutils
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, errors, kube_client
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, endpoints, ServiceClients, Services
+from magnum.drivers.k8s_capi_helm.conf import management_clusters
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.helm import END_MARGIN, HelmClient
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
 from magnum.drivers.k8s_capi_helm.lease import holder, ReleaseLeases
 from magnum.drivers.k8s_capi_helm.metrics.registry import process_metrics, ProcessMetrics
 from magnum.drivers.k8s_capi_helm.model import clock, names
+from magnum.drivers.k8s_capi_helm.model.management_cluster import (
+    DEFAULT_MANAGEMENT,
+    ManagementCluster,
+)
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.caches import Cache, FinishedOnce, FirstSeen
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
@@ -66,8 +71,13 @@ def _until_the_end() -> Cache[str, bool]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Clients:
-    """What the driver is given: one set per process, used by all of its threads.
+    """What the driver is given: one set per process and management cluster, for all threads.
 
+    Sets have nothing in common but the metrics, so that a management cluster that does not respond
+    costs the clusters of another one nothing: no lock, no turn with Helm, no watch, no cache.
+
+    :ivar management: name of its management cluster.
+    :ivar peers: the clients of this process by management cluster that is used.
     :ivar leases: of releases: locks and records.
     :ivar credential_check: whether Keystone accepts the clusters' credentials.
     :ivar addon_check: what of the addons is in tenants' clusters.
@@ -107,6 +117,28 @@ class Clients:
     clock: Callable[[], datetime.datetime] = clock.utc_now
     pause: Callable[[float], None] = time.sleep
     release_name: Callable[[str], str] = names.release
+    management: str = DEFAULT_MANAGEMENT
+    peers: Mapping[str, Clients] = dataclasses.field(default_factory=dict, repr=False)
+
+    def at(self, management: str) -> Clients:
+        """The clients of a management cluster.
+
+        :raises errors.ManagementRefused: none of this name is configured.
+        """
+        if management == self.management:
+            return self
+        if management not in self.peers:
+            raise errors.ManagementRefused(
+                "The management cluster of this cluster is not configured. Ask the operator to add "
+                f"'{management}' to [capi_helm] management_clusters.",
+                f"configured are {', '.join(sorted({*self.peers, self.management}))}",
+            )
+        return self.peers[management]
+
+    def all_clients(self) -> list[Clients]:
+        """The clients of each management cluster that is used."""
+        found = [self if name == self.management else one for name, one in self.peers.items()]
+        return found or [self]
 
     def reader(self) -> CachedReader:
         """The management cluster for a look that may be a moment old."""
@@ -148,7 +180,7 @@ def ca_bundle(conf: Settings) -> str:
 
 
 def build(conf: Settings, charts: pathlib.Path = BUNDLED) -> Clients:
-    """A new set of clients.
+    """A new set of clients of the default management cluster, with those of the others.
 
     :param charts: directory of the charts that come with the driver.
 
@@ -156,8 +188,22 @@ def build(conf: Settings, charts: pathlib.Path = BUNDLED) -> Clients:
     """
     options = conf.capi_helm
     check_options(options)
+    default = ManagementCluster(DEFAULT_MANAGEMENT, options.kubeconfig_file)
+    peers: dict[str, Clients] = {}
+    for one in (default, *management_clusters.read_management_clusters(conf)):
+        if one.name not in peers:
+            peers[one.name] = _build(options, charts, one, peers)
+    if not management_clusters.is_default_used(conf):
+        # It has no clusters: nothing is watched there, and no Lease is looked for.
+        return dataclasses.replace(peers.pop(DEFAULT_MANAGEMENT), informers=None)
+    return peers[DEFAULT_MANAGEMENT]
+
+
+def _build(
+    options: Any, charts: pathlib.Path, management: ManagementCluster, peers: Mapping[str, Clients]
+) -> Clients:
     kube = kube_client.KubeClient(
-        options.kubeconfig_file or None,
+        management,
         connect_timeout=options.management_connect_timeout,
         read_timeout=options.management_read_timeout,
         breaker_failures=options.management_breaker_failures,
@@ -175,7 +221,9 @@ def build(conf: Settings, charts: pathlib.Path = BUNDLED) -> Clients:
         controller_check=ControllerCheck(
             options.controller_leases, datetime.timedelta(seconds=options.controller_silence)
         ),
-        informers=_informers(kube, options),
+        informers=_informers(kube, options, management),
+        management=management.name,
+        peers=peers,
     )
 
 
@@ -197,7 +245,9 @@ def _chart_store(
     )
 
 
-def _informers(kube: kube_client.KubeClient, options: Any) -> Informers | None:
+def _informers(
+    kube: kube_client.KubeClient, options: Any, management: ManagementCluster
+) -> Informers | None:
     if not options.watch_staleness:
         return None
     prefix = f"{options.namespace_prefix}-"
@@ -206,6 +256,7 @@ def _informers(kube: kube_client.KubeClient, options: Any) -> Informers | None:
         staleness=options.watch_staleness,
         covers=lambda namespace: namespace.startswith(prefix),
         first_lists=_FIRST_LISTS,
+        management=management.metrics_label,
     )
 
 

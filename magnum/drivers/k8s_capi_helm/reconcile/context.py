@@ -10,6 +10,7 @@ import datetime
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, Observed, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 
 
@@ -26,6 +27,13 @@ class Reconciliation:
     settings: Settings
     cloud: Callable[[], Cloud]
     now: datetime.datetime
+
+    def of_cluster(self, stack_id: str | None) -> Reconciliation:
+        """The same, at the management cluster of the cluster with this stack id.
+
+        :raises errors.ManagementRefused: it is not configured.
+        """
+        return dataclasses.replace(self, clients=self.clients.at(management_of(stack_id)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

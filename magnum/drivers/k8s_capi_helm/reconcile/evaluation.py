@@ -8,6 +8,7 @@ import datetime
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.model import ReleaseRecord, Revisions, Verdict
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Inputs, Versions
 from magnum.drivers.k8s_capi_helm.status.health import HEALTHY
@@ -49,7 +50,12 @@ class Evaluation:
         """
         if self.inputs is not None:
             run.clients.evaluations.keep_verdict(
-                cluster.stack_id, self.inputs, self.verdict, run.now, self.duration, versions
+                release_of(cluster.stack_id),
+                self.inputs,
+                self.verdict,
+                run.now,
+                self.duration,
+                versions,
             )
 
     @property

@@ -26,6 +26,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     ReleaseRecord,
     Verdict,
 )
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import observe_cluster, revisions
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
@@ -74,7 +75,7 @@ def read_versions(run: Reconciliation, cluster: Any) -> Versions | None:
 
     :returns: None where not everything is watched.
     """
-    clients, release = run.clients, cluster.stack_id
+    clients, release = run.clients, release_of(cluster.stack_id)
     if clients.informers is None or not release:
         return None
     view = clients.reader()
@@ -96,7 +97,7 @@ def last_verdict(
     """
     if current is None:
         return None
-    clients, release, now = run.clients, cluster.stack_id, run.now
+    clients, release, now = run.clients, release_of(cluster.stack_id), run.now
     is_settled = cluster.status.endswith("_COMPLETE")
     found = clients.evaluations.verdict_of(
         release,
@@ -130,7 +131,7 @@ def compare_snapshot(
     :returns: None where no evaluation of these objects of Magnum is cached; nothing is read then.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    clients, release = run.clients, cluster.stack_id
+    clients, release = run.clients, release_of(cluster.stack_id)
     evaluated = clients.evaluations.magnum_of(release, include_health=include_health)
     if evaluated is None:
         return None
@@ -163,9 +164,13 @@ def read_changing_release(
     """
     clients, namespace = run.clients, reader.cluster_namespace(cluster, run.settings)
     key = CacheKey("", clients.reader(), is_settled=False)
-    if record is None and (cached := _cached_release(clients, namespace, cluster.stack_id, key)):
+    if record is None and (
+        cached := _cached_release(clients, namespace, release_of(cluster.stack_id), key)
+    ):
         return cached
-    return ReleaseSnapshot(record or clients.leases.read(namespace, cluster.stack_id), None)
+    return ReleaseSnapshot(
+        record or clients.leases.read(namespace, release_of(cluster.stack_id)), None
+    )
 
 
 def read_current_record(run: Reconciliation, cluster: Any) -> ReleaseSnapshot:
@@ -173,7 +178,7 @@ def read_current_record(run: Reconciliation, cluster: Any) -> ReleaseSnapshot:
 
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    run.clients.evaluations.forget(cluster.stack_id)
+    run.clients.evaluations.forget(release_of(cluster.stack_id))
     return read_changing_release(run, cluster)
 
 

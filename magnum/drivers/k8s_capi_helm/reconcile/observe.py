@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Observed,
     Verdict,
 )
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaler_deployment,
     cluster_notices,
@@ -135,7 +136,7 @@ def _judge(case: _Case, magnum: str) -> _Judgement:
 
     :param magnum: digest of Magnum's objects and of the options.
     """
-    evaluations, release = case.run.clients.evaluations, case.cluster.stack_id
+    evaluations, release = case.run.clients.evaluations, release_of(case.cluster.stack_id)
     view, known = case.run.clients.reader(), case.outcome.snapshot
     key = case.cache_key(magnum, view)
     if not key.is_settled:

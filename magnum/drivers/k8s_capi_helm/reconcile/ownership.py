@@ -15,7 +15,8 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
-from magnum.drivers.k8s_capi_helm.model import names, ReleaseRecord, secrets
+from magnum.drivers.k8s_capi_helm.model import ReleaseRecord, secrets
+from magnum.drivers.k8s_capi_helm.model.management_cluster import is_own_stack_id, release_of
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 
@@ -25,7 +26,7 @@ LOG = logging.getLogger(__name__)
 def owner(cluster: Any, conf: Settings) -> secrets.Owner:
     """Whom the objects of a cluster belong to."""
     return secrets.Owner(
-        release=cluster.stack_id,
+        release=release_of(cluster.stack_id),
         namespace=reader.cluster_namespace(cluster, conf),
         project_id=cluster.project_id,
         user_id=cluster.user_id,
@@ -35,7 +36,7 @@ def owner(cluster: Any, conf: Settings) -> secrets.Owner:
 
 def foreign_reason(cluster: Any) -> str:
     """Why a cluster is another driver's, "" if it may be ours. One without a stack id may be."""
-    if not cluster.stack_id or names.is_release(cluster.stack_id):
+    if not cluster.stack_id or is_own_stack_id(cluster.stack_id):
         return ""
     return (
         f"The cluster was not created by this driver. Cluster '{cluster.name}' has the stack id "
@@ -72,10 +73,11 @@ def require(clients: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | N
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return None
     if proof is None:
+        release = release_of(cluster.stack_id)
         raise errors.ProofNotFound(
-            f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs "
-            f"to this cluster. Ask the operator to check, for cluster '{cluster.name}', that the "
-            "driver's kubeconfig names the right management cluster."
+            f"Nothing on the management cluster proves that release '{release}' belongs to this "
+            f"cluster. Ask the operator to check, for cluster '{cluster.name}', that the driver's "
+            "kubeconfig names the right management cluster."
         )
     return proof
 

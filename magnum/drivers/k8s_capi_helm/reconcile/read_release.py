@@ -11,6 +11,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, operation, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import (
     evaluation_inputs,
     lost_nodegroup_request,
@@ -63,7 +64,10 @@ def read_release(
     :param key: under which what is read may be cached.
     """
     clients, conf, now = run.clients, run.settings, run.now
-    namespace, release = magnum_reader.cluster_namespace(cluster, conf), cluster.stack_id
+    namespace, release = (
+        magnum_reader.cluster_namespace(cluster, conf),
+        release_of(cluster.stack_id),
+    )
     try:
         if snapshot is None:
             namespace_releases.cache_releases(clients, namespace, release, key)

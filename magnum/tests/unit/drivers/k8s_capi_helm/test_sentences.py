@@ -34,7 +34,7 @@ DOT_FREE = re.compile(
     r"|len\(.*\)|max\(.*\)|size // 1024|LIMIT // 1024|OF_OPERATIONS // 1024|_MOST_MARKS"
     r"|(row|group|nodegroup)\.(name|node_count|count|docker_volume|role)"
     r"|cluster\.stack_id|record\.cluster_uuid|operation\.template|masters\.count"
-    r"|owner\.project_id|context\.project_id|errors\.Cause\.\w+|_noun\(subject\)"
+    r"|owner\.project_id|owner\.release|context\.project_id|errors\.Cause\.\w+|_noun\(subject\)"
     r"|', '\.join\(kinds\)|_titles\(problems\)|kind\.(name|plural)|about|why"
     r"|_short\(found\['namespace'\], _NAME_LIMIT\)"
 )
