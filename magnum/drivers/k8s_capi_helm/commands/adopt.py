@@ -68,15 +68,18 @@ class Adopt(OperatorLister):
         if arguments.confirm:
             if len(arguments.clusters) != 1:
                 raise errors.InvalidRequest("--confirm takes one cluster.")
-            _confirm(run, find_own_cluster(arguments.clusters[0]))
+            cluster = find_own_cluster(arguments.clusters[0])
+            _confirm(run.of_cluster(cluster.stack_id), cluster)
         clusters = map(find_cluster, arguments.clusters) if arguments.clusters else own_clusters()
         return _rows(run, clusters)
 
 
 def _rows(run: Reconciliation, clusters: Iterable[Any]) -> Rows:
-    objects, rows, worst = NamespaceObjects(run), [], ExitStatus.OK
+    objects, rows, worst = dict[str, NamespaceObjects](), [], ExitStatus.OK
     for cluster in clusters:
-        plan = plan_adoption(run, cluster, objects)
+        own_run = run.of_cluster(cluster.stack_id)
+        own_objects = objects.setdefault(own_run.clients.management, NamespaceObjects(own_run))
+        plan = plan_adoption(own_run, cluster, own_objects)
         rows.append(_row(run, cluster, plan))
         worst = max(worst, _STATUSES[plan.state])
     return COLUMNS, rows, worst

@@ -21,6 +21,7 @@ from magnum.drivers.k8s_capi_helm.commands.why import explanation
 from magnum.drivers.k8s_capi_helm.helm import release_secret
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -48,7 +49,7 @@ class BundleSource:
     @property
     def release(self) -> str:
         """Name of the Helm release."""
-        return str(self.cluster.stack_id)
+        return str(release_of(self.cluster.stack_id))
 
 
 def _explanation(source: BundleSource) -> str:
@@ -216,7 +217,7 @@ def log_lines(path: str, source: BundleSource) -> str:
 
     :raises errors.InvalidRequest: the log cannot be read.
     """
-    subjects = [text for text in (source.cluster.uuid, source.cluster.stack_id) if text]
+    subjects = [text for text in (source.cluster.uuid, release_of(source.cluster.stack_id)) if text]
     try:
         with open(path, encoding="utf-8", errors="replace") as log:
             lines = (line for line in log if any(text in line for text in subjects))

@@ -68,7 +68,8 @@ class Certificates(OperatorLister):
             _renew(run, clusters)
         rows, worst = [], ExitStatus.OK
         for cluster in clusters or own_clusters():
-            found = list(_certificates(run, cluster)) if cluster.stack_id else []
+            found, is_read = _certificates_of(run, cluster)
+            worst = worst if is_read else ExitStatus.UNKNOWN
             for title, end, advice in found or [("all", None, "None was found.")]:
                 status = expiry_status(end, run.now) if end else ExitStatus.WARNING
                 worst = max(worst, status)
@@ -78,6 +79,22 @@ class Certificates(OperatorLister):
                     (cluster.name, cluster.uuid, title, *shown, advice if needs_advice else "")
                 )
         return COLUMNS, rows, worst
+
+
+def _certificates_of(
+    run: Reconciliation, cluster: Any
+) -> tuple[list[tuple[str, datetime.datetime | None, str]], bool]:
+    """The certificates of a cluster, and whether its management cluster has answered.
+
+    :raises errors.ManagementUnreachable: it has not, and there is no other one.
+    """
+    try:
+        own_run = run.of_cluster(cluster.stack_id)
+        return list(_certificates(own_run, cluster)) if cluster.stack_id else [], True
+    except errors.ManagementUnreachable as error:
+        if len(run.clients.all_clients()) == 1:
+            raise
+        return [("all", None, operator_text(error))], False
 
 
 def _certificates(
@@ -133,14 +150,17 @@ def _renew(run: Reconciliation, clusters: list[Any]) -> None:
     """
     if not clusters:
         raise errors.InvalidRequest("--renew replaces machines. Name the clusters.")
-    kube, time = run.clients.kube, run.now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    is_old = kube.served_version(names.CONTROL_PLANE) == "v1beta1"
-    spec: Json = {"rolloutAfter": time} if is_old else {"rollout": {"after": time}}
+    time = run.now.strftime("%Y-%m-%dT%H:%M:%SZ")
     control_planes = []
     for cluster in clusters:
-        owner, _ = find_record(run, cluster)
-        control_planes += [(owner, name) for name in _control_planes(run, owner)]
-    for owner, name in control_planes:
+        own_run = run.of_cluster(cluster.stack_id)
+        owner, _ = find_record(own_run, cluster)
+        kube = own_run.clients.kube
+        is_old = kube.served_version(names.CONTROL_PLANE) == "v1beta1"
+        spec: Json = {"rolloutAfter": time} if is_old else {"rollout": {"after": time}}
+        found = _control_planes(own_run, owner)
+        control_planes += [(kube, owner, name, spec) for name in found]
+    for kube, owner, name, spec in control_planes:
         kube.patch(names.CONTROL_PLANE, owner.namespace, name, {"spec": spec})
 
 

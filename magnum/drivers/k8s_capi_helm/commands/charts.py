@@ -9,7 +9,9 @@ import dataclasses
 
 from magnum.drivers.k8s_capi_helm.commands.clusters import own_clusters, release_records
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import conditions, names
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 COLUMNS = ("Chart", "Digest", "Source", "Clusters", "Without copy", "Host", "Next")
@@ -74,10 +76,19 @@ def chart_uses(run: Reconciliation) -> dict[str, ChartUse]:
 
     :raises errors.DriverError: the management cluster cannot be read.
     """
-    records = release_records(run.clients.kube)
-    copies = _copies(run, {namespace for namespace, _ in records})
-    cluster_names = {cluster.stack_id: cluster.name for cluster in own_clusters()}
+    cluster_names = {release_of(cluster.stack_id): cluster.name for cluster in own_clusters()}
     uses: dict[str, ChartUse] = {}
+    for clients in run.clients.all_clients():
+        _add_uses(uses, clients.kube, cluster_names)
+    return uses
+
+
+def _add_uses(
+    uses: dict[str, ChartUse], kube: KubeClient, cluster_names: Mapping[str, str]
+) -> None:
+    """Add the charts of the clusters of one management cluster."""
+    records = release_records(kube)
+    copies = _copies(kube, {namespace for namespace, _ in records})
     for (namespace, release), record in sorted(records.items()):
         if record is None or record.tombstone:
             continue
@@ -89,15 +100,14 @@ def chart_uses(run: Reconciliation) -> dict[str, ChartUse]:
         use.title = use.title or about or ""
         if about is None or not record.chart_digest:
             use.without_copy.append(name)
-    return uses
 
 
-def _copies(run: Reconciliation, namespaces: set[str]) -> Mapping[tuple[str, str], str]:
+def _copies(kube: KubeClient, namespaces: set[str]) -> Mapping[tuple[str, str], str]:
     """What each copy is of, by namespace and name."""
 
     def listed() -> Iterator[tuple[tuple[str, str], str]]:
         for namespace in sorted(namespaces):
-            for copy in run.clients.kube.list(
+            for copy in kube.list(
                 names.CONFIG_MAP, namespace, names.CHART_COPY_LABELS, metadata_only=True
             ):
                 about = conditions.object_annotations(copy).get(names.CHART_COPY_ABOUT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
 
 from oslo_db import exception as db_exception
 
@@ -34,8 +35,8 @@ _LOCAL: Mapping[str, RunCheck] = {
     "policy": check_host.check_policy,
     "cloud": check_cloud.check_cloud,
     "authority": check_cloud.check_authority,
-    "kubeconfig": check_identity.check_kubeconfig,
 }
+_KUBECONFIG = "kubeconfig"
 #: Checks that ask the management cluster.
 _REMOTE: Mapping[str, RunCheck] = {
     "permissions": check_identity.check_permissions,
@@ -45,7 +46,7 @@ _REMOTE: Mapping[str, RunCheck] = {
     "janitor": check_management_cluster.check_janitor,
     "clocks": check_management_cluster.check_clocks,
 }
-CHECKS = (_INSTALLATION, *_LOCAL, _MANAGEMENT_CLUSTER, *_REMOTE)
+CHECKS = (_INSTALLATION, *_LOCAL, _KUBECONFIG, _MANAGEMENT_CLUSTER, *_REMOTE)
 _UNREACHABLE = "Check the network to it, the server of the kubeconfig, and its certificate."
 
 
@@ -92,11 +93,33 @@ class Check(OperatorLister):
 def results(run: Reconciliation, check_names: Sequence[str]) -> Iterator[tuple[str, CheckResult]]:
     """What each of the chosen checks finds, in the order of the checks.
 
-    Where the management cluster does not answer, that is one fault and not one of each check.
+    Where management clusters are configured by name, each has results of its own.
     """
     for name, check in _LOCAL.items():
         if name in check_names:
             yield from _results(name, check, run)
+    if _MANAGEMENT_CLUSTER in check_names:
+        yield from _results(_MANAGEMENT_CLUSTER, check_host.check_management_clusters, run)
+    for clients in run.clients.all_clients():
+        own_run = dataclasses.replace(run, clients=clients)
+        found = _management_results(own_run, check_names)
+        if not run.settings.capi_helm.management_clusters:
+            yield from found
+            return
+        for name, result in found:
+            text = f"Management cluster {clients.management}: {result.text}"
+            yield name, dataclasses.replace(result, text=text)
+
+
+def _management_results(
+    run: Reconciliation, check_names: Sequence[str]
+) -> Iterator[tuple[str, CheckResult]]:
+    """What is found of one management cluster.
+
+    Where it does not answer, that is one fault and not one of each check.
+    """
+    if _KUBECONFIG in check_names:
+        yield from _results(_KUBECONFIG, check_identity.check_kubeconfig, run)
     if not set(check_names) & {_MANAGEMENT_CLUSTER, *_REMOTE}:
         return
     try:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from oslo_db import exception as db_exception
@@ -19,8 +20,13 @@ from magnum.drivers.k8s_capi_helm.commands.check_result import (
 )
 from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.lister import exception_text
-from magnum.drivers.k8s_capi_helm.conf import policy_file
+from magnum.drivers.k8s_capi_helm.conf import management_clusters, policy_file
 from magnum.drivers.k8s_capi_helm.model import Chart, names
+from magnum.drivers.k8s_capi_helm.model.management_cluster import (
+    DEFAULT_MANAGEMENT,
+    is_own_stack_id,
+    management_of,
+)
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -89,6 +95,36 @@ def _templates() -> list[objects.ClusterTemplate]:
     """The templates of this driver."""
     templates = objects.ClusterTemplate.list(_admin())
     return [template for template in templates if template.driver == names.DRIVER]
+
+
+def check_management_clusters(run: Reconciliation) -> Iterator[CheckResult]:
+    """Each management cluster that clusters are on is configured, and one takes new clusters."""
+    listed = management_clusters.read_management_clusters(run.settings)
+    try:
+        clusters = objects.Cluster.list(_admin())
+    except db_exception.DBError:
+        return  # the check of the database says so
+    counts = Counter(
+        management_of(cluster.stack_id)
+        for cluster in clusters
+        if cluster.stack_id and is_own_stack_id(cluster.stack_id)
+    )
+    known = {one.name for one in listed} | {DEFAULT_MANAGEMENT}
+    for name in sorted(counts.keys() - known):
+        yield fault_result(
+            f"{counts[name]} clusters are on management cluster {name}, which is not configured. "
+            "Add it to [capi_helm] management_clusters."
+        )
+    for one in listed:
+        state = "takes no new ones (draining)" if one.is_draining else "takes new ones"
+        yield good_result(
+            f"Management cluster {one.name} has {counts[one.name]} clusters, {state}."
+        )
+    if listed and all(one.is_draining for one in listed):
+        yield fault_result(
+            "No cluster can be created, because all management clusters are draining. Set draining "
+            "to false for one of them, or add one."
+        )
 
 
 def _admin() -> magnum_context.RequestContext:

@@ -26,10 +26,16 @@ from magnum.drivers.k8s_capi_helm.commands.check_result import (
     warning_result,
 )
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
+from magnum.drivers.k8s_capi_helm.conf.management_clusters import MANAGEMENT_GROUP
 from magnum.drivers.k8s_capi_helm.kube.identity_expiry import validities, Validity
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.drivers.k8s_capi_helm.model.management_cluster import (
+    DEFAULT_MANAGEMENT,
+    is_own_stack_id,
+    management_of,
+)
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.project_namespace import ROLE
 
@@ -68,14 +74,20 @@ def check_kubeconfig(run: Reconciliation) -> Iterator[CheckResult]:
     path = run.clients.kube.kubeconfig_path
     source = path or "the service account of this pod"
     try:
-        parts = validities(path)
+        parts = validities(path, run.clients.kube.context)
     except errors.DriverError as error:
-        yield error_result(error, "Correct [capi_helm] kubeconfig_file, or that file.")
+        yield error_result(error, f"Correct [{_group(run)}] kubeconfig_file, or that file.")
         return
     for part in parts:
         yield _expiry_result(part, source, run.now)
     if not parts:
         yield good_result(f"The identity of {source} has no date of expiry.")
+
+
+def _group(run: Reconciliation) -> str:
+    """The group of Magnum's configuration that has the kubeconfig."""
+    name = run.clients.management
+    return "capi_helm" if name == DEFAULT_MANAGEMENT else f"{MANAGEMENT_GROUP}{name}"
 
 
 def _expiry_result(part: Validity, source: str, now: datetime.datetime) -> CheckResult:
@@ -176,10 +188,11 @@ def _is_allowed(kube: KubeClient, namespace: str | None, permission: Permission)
 
 
 def _newest_namespace(run: Reconciliation) -> str | None:
-    """The namespace of the newest cluster of this driver; None without one."""
+    """The namespace of the newest cluster on a management cluster; None without one."""
     context = magnum_context.make_admin_context(all_tenants=True)
     clusters = objects.Cluster.list(context, sort_key="created_at", sort_dir="desc")
     for cluster in clusters:
-        if names.is_release(cluster.stack_id):
+        is_here = management_of(cluster.stack_id) == run.clients.management
+        if is_here and is_own_stack_id(cluster.stack_id):
             return reader.cluster_namespace(cluster, run.settings)
     return None

@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, ReleaseRecord, secrets
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -76,6 +77,13 @@ def find_cluster(text: str) -> Any:
         raise _not_found(text)
     for field in ("stack_id", "name"):
         found = objects.Cluster.list(context, filters={field: text})
+        if not found and field == "stack_id" and names.is_release(text):
+            # It may stand beside the name of a management cluster, which no filter can leave out.
+            found = [
+                cluster
+                for cluster in objects.Cluster.list(context)
+                if release_of(cluster.stack_id) == text
+            ]
         if len(found) > 1:
             uuids = ", ".join(sorted(f"{one.uuid} (project {one.project_id})" for one in found))
             raise errors.InvalidRequest(

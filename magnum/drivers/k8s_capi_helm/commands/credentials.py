@@ -23,6 +23,7 @@ from magnum.drivers.k8s_capi_helm.commands.lister import (
     Rows,
 )
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, secrets
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -70,12 +71,25 @@ class Credentials(OperatorLister):
             clusters = list(own_clusters(arguments.project))
         rows, worst = [], ExitStatus.OK
         for cluster in clusters:
-            if not cluster.stack_id or ownership.foreign_reason(cluster):
+            if not release_of(cluster.stack_id) or ownership.foreign_reason(cluster):
                 continue
-            for state in credential_states(run, cluster):
+            for state in _states(run, cluster):
                 rows.append(_row(cluster, state))
                 worst = max(worst, state.exit_status)
         return COLUMNS, rows, worst
+
+
+def _states(run: Reconciliation, cluster: Any) -> Iterator[CredentialState]:
+    """As :func:`credential_states`; one state that nothing is known where others may be.
+
+    :raises errors.ManagementUnreachable: the only management cluster does not answer.
+    """
+    try:
+        yield from credential_states(run.of_cluster(cluster.stack_id), cluster)
+    except errors.ManagementUnreachable as error:
+        if len(run.clients.all_clients()) == 1:
+            raise
+        yield CredentialState(ExitStatus.UNKNOWN, "", operator_text(error))
 
 
 def _row(cluster: Any, state: CredentialState) -> tuple[Any, ...]:

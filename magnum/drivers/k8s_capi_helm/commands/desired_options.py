@@ -46,9 +46,10 @@ def add_desired_arguments(parser: argparse.ArgumentParser) -> None:
 
 def read_desired(
     program: Program, run: Reconciliation, arguments: argparse.Namespace
-) -> DesiredRelease:
+) -> tuple[Reconciliation, DesiredRelease]:
     """What is desired of the cluster that is named; notes are logged.
 
+    :returns: the reconciliation at the cluster's management cluster, and what is desired.
     :raises errors.DriverError: it cannot be found out.
     """
     cluster = find_own_cluster(arguments.cluster)
@@ -59,10 +60,11 @@ def read_desired(
     if arguments.template or changed:
         template = find_template(arguments.template or cluster.cluster_template_id)
         template = _with_labels(template, changed.items())
+    run = run.of_cluster(cluster.stack_id)
     desired = desired_release(run, cluster, template)
     for note in desired.notes:
         program.LOG.error("%s", note)
-    return desired
+    return run, desired
 
 
 def _with_labels(template: Any, labels: Iterable[tuple[str, str]]) -> Any:

@@ -44,7 +44,7 @@ class Diff(OperatorLister):
 
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:
         """A row for each field that changes, and for each object that is created or deleted."""
-        desired = read_desired(self.program, run, arguments)
+        run, desired = read_desired(self.program, run, arguments)
         changes = release_changes(run, desired.live, desired.manifests(run))
         rollouts = {one.title: one for one in release_rollouts(run, desired.live, changes)}
         status = ExitStatus.WARNING if changes else ExitStatus.OK

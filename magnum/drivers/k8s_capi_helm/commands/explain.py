@@ -22,6 +22,7 @@ from magnum.drivers.k8s_capi_helm.labels import unsupported
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.magnum_objects.fields import FIELDS
 from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 #: Names that are printed instead of one that does not exist.
@@ -57,7 +58,8 @@ class Explain(OperatorLister):
         try:
             if cluster.stack_id:
                 namespace = reader.cluster_namespace(cluster, conf)
-                live = run.clients.helm.live(namespace, cluster.stack_id)
+                helm = run.of_cluster(cluster.stack_id).clients.helm
+                live = helm.live(namespace, release_of(cluster.stack_id))
                 live_values = live.values if live else {}
         except errors.DriverError as error:
             self.program.LOG.error("%s", operator_text(error))

@@ -52,7 +52,7 @@ class ForceDelete(OperatorLister):
         cluster = find_own_cluster(arguments.cluster)
         if not cluster.stack_id:
             raise errors.InvalidRequest("The cluster has no release: nothing is left of it.")
-        owner = ownership.owner(cluster, run.settings)
+        run, owner = run.of_cluster(cluster.stack_id), ownership.owner(cluster, run.settings)
         if arguments.confirm_cloud_cleared or arguments.release_objects:
             record = forced_deletion.require_deleting(run.clients, cluster, owner)
             if arguments.confirm_cloud_cleared:

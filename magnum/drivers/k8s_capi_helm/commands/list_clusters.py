@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent import futures
 import dataclasses
 import datetime
 from typing import Any
@@ -22,6 +23,8 @@ from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of, release_of
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import certificate_expiry, health, issue, machines
 
@@ -29,6 +32,8 @@ COLUMNS = (
     *("Name", "UUID", "Project", "Status", "Health", "Reason", "Kubernetes", "Chart"),
     *("Certificates", "Credential", "Pending", "Since"),
 )
+#: The last column, where management clusters are configured by name.
+MANAGEMENT_COLUMN = "Management cluster"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class ListClusters(OperatorLister):
     "Certificates" are the days until the first certificate of a control plane expires. Exit status
     0, or with --monitor: 1 where the health of a cluster at rest is unknown or a certificate
     expires within 30 days, 2 where a cluster has failed or is unhealthy, or a certificate expires
-    within 7 days. 3: the management cluster cannot be read, and its columns are empty.
+    within 7 days. 3: a management cluster cannot be read, and its columns are empty.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -76,15 +81,21 @@ class ListClusters(OperatorLister):
         clusters = [
             cluster for cluster in own_clusters(arguments.project) if _is_listed(cluster, arguments)
         ]
-        try:
-            fleet = read_fleet(run.clients.kube)
-        except errors.DriverError as error:
-            self.program.LOG.error("%s", operator_text(error))
-            status, fleet = ExitStatus.UNKNOWN, Fleet({}, {}, {})
-        else:
-            statuses = (cluster_status(one, fleet, run) for one in clusters)
-            status = max(statuses, default=ExitStatus.OK) if arguments.monitor else ExitStatus.OK
-        return COLUMNS, cluster_rows(clusters, fleet, run), status
+        status, fleets = ExitStatus.OK, dict[str, Fleet]()
+        for management, fleet in read_fleets(run.clients).items():
+            fleets[management] = Fleet({}, {}, {}) if isinstance(fleet, Exception) else fleet
+            if isinstance(fleet, Exception):
+                self.program.LOG.error("%s", operator_text(fleet))
+                status = ExitStatus.UNKNOWN
+        if arguments.monitor and status is ExitStatus.OK:
+            statuses = (cluster_status(one, _fleet_of(one, fleets), run) for one in clusters)
+            status = max(statuses, default=ExitStatus.OK)
+        rows = cluster_rows(clusters, fleets, run)
+        if not run.settings.capi_helm.management_clusters:
+            return COLUMNS, rows, status
+        places = (management_of(cluster.stack_id) for cluster in clusters)
+        named = ((*row, place) for row, place in zip(rows, places, strict=True))
+        return (*COLUMNS, MANAGEMENT_COLUMN), named, status
 
 
 def _is_listed(cluster: Any, arguments: argparse.Namespace) -> bool:
@@ -92,6 +103,26 @@ def _is_listed(cluster: Any, arguments: argparse.Namespace) -> bool:
     asked = (arguments.status or "").upper()
     is_asked = not asked or status == asked or status.endswith(f"_{asked}")
     return is_asked and arguments.health in (None, health_status, health_status.lower())
+
+
+def read_fleets(clients: Clients) -> dict[str, Fleet | errors.DriverError]:
+    """The fleet of each management cluster by its name, or why it cannot be read; all at once."""
+    listed = clients.all_clients()
+    with futures.ThreadPoolExecutor(len(listed)) as pool:
+        found = pool.map(_fleet_or_error, (one.kube for one in listed))
+        return dict(zip((one.management for one in listed), found, strict=True))
+
+
+def _fleet_or_error(kube: KubeClient) -> Fleet | errors.DriverError:
+    try:
+        return read_fleet(kube)
+    except errors.DriverError as error:
+        return error
+
+
+def _fleet_of(cluster: Any, fleets: Mapping[str, Fleet]) -> Fleet:
+    """The fleet of a cluster's management cluster; an empty one if that is not configured."""
+    return fleets.get(management_of(cluster.stack_id)) or Fleet({}, {}, {})
 
 
 def read_fleet(kube: KubeClient) -> Fleet:
@@ -136,11 +167,11 @@ def _charts(kube: KubeClient, records: Mapping[ReleaseKey, ReleaseRecord | None]
 
 
 def cluster_rows(
-    clusters: Iterable[Any], fleet: Fleet, run: Reconciliation
+    clusters: Iterable[Any], fleets: Mapping[str, Fleet], run: Reconciliation
 ) -> Iterator[tuple[Any, ...]]:
     """The columns of each cluster."""
     for cluster in clusters:
-        key = _key(cluster, run.settings)
+        key, fleet = _key(cluster, run.settings), _fleet_of(cluster, fleets)
         record, end = fleet.records.get(key), fleet.certificate_ends.get(key)
         pending = record.operations if record else ()
         since = min((operation.started_at for operation in pending), default=None)
@@ -182,4 +213,4 @@ def cluster_status(cluster: Any, fleet: Fleet, run: Reconciliation) -> ExitStatu
 
 
 def _key(cluster: Any, settings: Settings) -> ReleaseKey:
-    return reader.cluster_namespace(cluster, settings), cluster.stack_id or ""
+    return reader.cluster_namespace(cluster, settings), release_of(cluster.stack_id)

@@ -37,9 +37,11 @@ class _Switch(OperatorLister, metaclass=abc.ABCMeta):
         """The state of each cluster afterwards; all of them are found before one is changed."""
         found = []
         for cluster in map(find_own_cluster, arguments.clusters):
-            owner, _ = find_record(run, cluster)
-            found.append((cluster, owner, _cluster_object(run, owner)))
-        return COLUMNS, [self._row(run, arguments, *one) for one in found], ExitStatus.OK
+            own_run = run.of_cluster(cluster.stack_id)
+            owner, _ = find_record(own_run, cluster)
+            found.append((own_run, cluster, owner, _cluster_object(own_run, owner)))
+        rows = [self._row(own_run, arguments, *others) for own_run, *others in found]
+        return COLUMNS, rows, ExitStatus.OK
 
     def _row(
         self,

@@ -36,8 +36,7 @@ class Render(OperatorCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Print it."""
-        run = self.program.begin()
-        desired = read_desired(self.program, run, parsed_args)
+        run, desired = read_desired(self.program, self.program.begin(), parsed_args)
         if parsed_args.values:
             documents: list[Any] = [SecretMask().json(desired.values)]
         else:

@@ -88,7 +88,8 @@ class RolloutCommand(OperatorLister, metaclass=abc.ABCMeta):
             try:
                 cluster = objects.Cluster.get_by_uuid(context, member.uuid)
                 owner = ownership.owner(cluster, run.settings)
-                planned_upgrade.record_plan(run.clients, owner, None)
+                clients = run.of_cluster(cluster.stack_id).clients
+                planned_upgrade.record_plan(clients, owner, None)
             except exception.ClusterNotFound:
                 continue
             except errors.DriverError as error:

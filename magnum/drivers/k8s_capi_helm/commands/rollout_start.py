@@ -28,6 +28,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout_duration import release_rollo
 from magnum.drivers.k8s_capi_helm.commands.rollout_plan import wave_numbers
 from magnum.drivers.k8s_capi_helm.commands.rollout_record import Rollout, RolloutMember
 from magnum.drivers.k8s_capi_helm.commands.rollout_store import RolloutStore
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import ownership, planned_upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -92,7 +93,8 @@ class RolloutStart(OperatorLister):
         for cluster in clusters:
             try:
                 owner = ownership.owner(cluster, run.settings)
-                planned_upgrade.record_plan(run.clients, owner, upgrade)
+                clients = run.of_cluster(cluster.stack_id).clients
+                planned_upgrade.record_plan(clients, owner, upgrade)
             except errors.DriverError as error:
                 status = ExitStatus.WARNING
                 self.program.LOG.error(
@@ -236,7 +238,7 @@ def _chosen(run: Reconciliation, arguments: argparse.Namespace, template: Any) -
     for cluster in own_clusters(arguments.project):
         texts = cluster.labels or {}
         if (
-            cluster.stack_id
+            release_of(cluster.stack_id)
             and not (cluster.status or "").startswith("DELETE_")
             and cluster.cluster_template_id != template.uuid
             and (not named or cluster.uuid in named)
@@ -258,6 +260,7 @@ def _predicted(
     """The row of a cluster with what its upgrade replaces, or why it is refused."""
     row = _row(wave, cluster)
     try:
+        run = run.of_cluster(cluster.stack_id)
         desired = desired_release(run, cluster, template, max_batch_size)
         changes = release_changes(run, desired.live, desired.manifests(run))
         rollouts = release_rollouts(run, desired.live, changes)

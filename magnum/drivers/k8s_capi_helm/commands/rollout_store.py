@@ -38,11 +38,11 @@ class StoredRollout:
 
 
 class RolloutStore:
-    """The rollouts of one management cluster."""
+    """The rollouts, all in the first management cluster: a rollout may have clusters of several."""
 
     def __init__(self, run: Reconciliation) -> None:
-        self._clients = run.clients
-        self._kube = run.clients.kube
+        self._clients = run.clients.all_clients()[0]
+        self._kube = self._clients.kube
         prefix = run.settings.capi_helm.namespace_prefix
         self._namespace = names.namespace(prefix, _PROJECT)
 

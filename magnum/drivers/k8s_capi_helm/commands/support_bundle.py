@@ -26,6 +26,7 @@ from magnum.drivers.k8s_capi_helm.commands.lister import (
     Rows,
 )
 from magnum.drivers.k8s_capi_helm.commands.secret_mask import SecretMask
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 COLUMNS = ("File", "Bytes", "Content")
@@ -83,6 +84,7 @@ class SupportBundle(OperatorLister):
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:
         """The archive, and the files in it."""
         cluster = find_own_cluster(arguments.cluster)
+        run = run.of_cluster(cluster.stack_id)
         source = BundleSource(run, cluster)
         mask, is_known = _mask(source)
         logs = [
@@ -165,7 +167,7 @@ def _readme(source: BundleSource, files: Sequence[BundledFile], *, is_known: boo
 
 
 def _default_name(source: BundleSource) -> str:
-    subject = source.cluster.stack_id or source.cluster.uuid
+    subject = release_of(source.cluster.stack_id) or source.cluster.uuid
     return f"support-{subject}-{source.run.now:%Y%m%dT%H%M%SZ}.tar.gz"
 
 

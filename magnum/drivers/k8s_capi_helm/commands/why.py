@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm.commands.lister import (
 from magnum.drivers.k8s_capi_helm.commands.object_rows import Row
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import Verdict
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import observe, observe_cluster, ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
@@ -58,7 +59,7 @@ class Why(OperatorLister):
         """The cause, the tree, and what to do."""
         cluster = find_cluster(arguments.cluster)
         try:
-            status, found = explanation(run, cluster)
+            status, found = explanation(run.of_cluster(cluster.stack_id), cluster)
         except errors.DriverError as error:
             cause = Row(0, "Cause:", error.cause.value, operator_text(error))
             found = [cause, *object_rows.database_rows(cluster), _next(error.cause.value)]
@@ -92,8 +93,8 @@ def explanation(run: Reconciliation, cluster: Any) -> tuple[ExitStatus, list[Row
     rows = [
         Row(0, "Cause:", cause, text or _NOTHING),
         *object_rows.database_rows(cluster, verdict),
-        *object_rows.record_rows(cluster.stack_id, snapshot.record),
-        *object_rows.release_rows(cluster.stack_id, snapshot.live),
+        *object_rows.record_rows(release_of(cluster.stack_id), snapshot.record),
+        *object_rows.release_rows(release_of(cluster.stack_id), snapshot.live),
         *object_rows.observed_rows(snapshot.observed),
     ]
     return _exit_status(verdict, cause), [*rows, _next(cause, is_fine=not text)]
