@@ -28,9 +28,11 @@ class ClockCheck:
     """Compares clocks now and then; safe to share between threads.
 
     :param seconds: seconds that only ever go up.
+    :param management: name of the management cluster, "" for the only or default one.
     """
 
-    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds: Callable[[], float] = time.monotonic, management: str = "") -> None:
+        self._place = f"management cluster {management}" if management else "management cluster"
         self._seconds = seconds
         self._next = float("-inf")
         #: Seconds that this host was ahead at the last comparison; None before the first.
@@ -53,11 +55,12 @@ class ClockCheck:
         self._next = seconds + (_INTERVAL if abs(difference) <= LIMIT else _REPEAT)
         if abs(difference) > LIMIT:
             LOG.warning(
-                "The clock of this host is %s seconds %s that of the management cluster (%s here, "
+                "The clock of this host is %s seconds %s that of the %s (%s here, "
                 "%s there). Deadlines of operations and the validity of certificates are judged by "
                 "the clock of this host: synchronize the clocks of all hosts.",
                 abs(difference),
                 "ahead of" if difference > 0 else "behind",
+                self._place,
                 f"{now:%Y-%m-%d %H:%M:%S} UTC",
                 f"{server_time:%Y-%m-%d %H:%M:%S} UTC",
             )

@@ -8,7 +8,8 @@ https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import contextlib
 import dataclasses
 import json
 import urllib.parse
@@ -207,6 +208,20 @@ def unreachable(detail: str) -> errors.ManagementUnreachable:
         "The management cluster does not answer. If this persists, ask the operator to check it.",
         detail,
     )
+
+
+@contextlib.contextmanager
+def named_errors(management: str) -> Iterator[None]:
+    """Let the operator's details of errors say which management cluster they are about.
+
+    :param management: its name; "" for the only or default one.
+    """
+    try:
+        yield
+    except errors.DriverError as error:
+        if management:
+            error.detail = f"management cluster {management}: {error.detail}"
+        raise
 
 
 def server_message(request: Request, body: bytes) -> str:

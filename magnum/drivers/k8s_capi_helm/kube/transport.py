@@ -23,6 +23,7 @@ from magnum.drivers.k8s_capi_helm.kube import identity_expiry, kubeconfig, respo
 from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
 from magnum.drivers.k8s_capi_helm.kube.clock_check import ClockCheck
 from magnum.drivers.k8s_capi_helm.kube.request import (
+    named_errors,
     PASSING,
     refusal,
     Request,
@@ -30,11 +31,7 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
     unreachable,
 )
 from magnum.drivers.k8s_capi_helm.metrics import record
-from magnum.drivers.k8s_capi_helm.model import clock, Json
-from magnum.drivers.k8s_capi_helm.model.management_cluster import (
-    as_management_cluster,
-    ManagementCluster,
-)
+from magnum.drivers.k8s_capi_helm.model import clock, Json, management_cluster
 
 _ATTEMPTS = 3
 # A role that has just been bound is not known everywhere at once: with the pauses in between these
@@ -95,18 +92,18 @@ class Transport:
 
     def __init__(
         self,
-        kubeconfig: str | ManagementCluster | None,
+        kubeconfig: str | management_cluster.ManagementCluster | None,
         *,
         connect_timeout: float,
         read_timeout: float,
         pause: float,
         breaker: CircuitBreaker,
     ) -> None:
-        self._management = as_management_cluster(kubeconfig)
+        self._management = management_cluster.as_management_cluster(kubeconfig)
         self._timeout = (connect_timeout, read_timeout)
         self._pause = pause
         self._breaker = breaker
-        self.clock_check = ClockCheck()
+        self.clock_check = ClockCheck(management=self._management.metrics_label)
         self._lock = threading.Lock()
         self._api: kubernetes.client.ApiClient | None = None
         self._identity: tuple[int, str] | None = None
@@ -127,20 +124,21 @@ class Transport:
         :raises errors.ManagementUnreachable: there was none, or only signs of passing trouble.
         :raises errors.ManagementRefused: the kubeconfig cannot be used, or is not accepted.
         """
-        try:
-            reply = self._repeat(request)
-            if reply.code == 401:
-                # A token may have ended before its time: once more with a fresh identity.
-                with self._alone():
-                    self._api = None
+        with named_errors(self._management.metrics_label):
+            try:
                 reply = self._repeat(request)
-        except (_Unsent, _Unknown) as error:
-            raise unreachable(f"{request.method} {request.path}: {error}") from None
-        if reply.code == 401:
-            refused = refusal(request, reply.code, reply.body)
-            where = kubeconfig.source(self.kubeconfig_path)
-            raise errors.ManagementRefused(str(refused), f"{where}: {refused.detail}")
-        return reply
+                if reply.code == 401:
+                    # A token may have ended before its time: once more with a fresh identity.
+                    with self._alone():
+                        self._api = None
+                    reply = self._repeat(request)
+            except (_Unsent, _Unknown) as error:
+                raise unreachable(f"{request.method} {request.path}: {error}") from None
+            if reply.code == 401:
+                refused = refusal(request, reply.code, reply.body)
+                where = kubeconfig.source(self.kubeconfig_path)
+                raise errors.ManagementRefused(str(refused), f"{where}: {refused.detail}")
+            return reply
 
     def identity(self) -> str:
         """A text that is another one when the kubeconfig says something else.
@@ -156,25 +154,28 @@ class Transport:
         :raises errors.ManagementUnreachable: it did not begin, or did not end by itself.
         :raises errors.DriverError: otherwise, what the refusal stands for.
         """
-        try:
-            connect, read = self._timeout
-            response = self._open(request, (connect, max(read, seconds + connect)))
-        except _SILENCE as error:
-            self._breaker.record_failure(_line(error))
-            raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
-        self._breaker.close()
-        try:
-            if response.status >= 300:
-                content = response_body.read(response, time.monotonic() + sum(self._timeout))
-                raise refusal(request, response.status, content)
-            for line in response_body.lines(response):
-                yield json.loads(line)
-        except (response_body.BodyTimeout, *_SILENCE) as error:
-            raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
-        except ValueError:
-            raise unreachable(f"{request.method} {request.path}: the answer is not JSON") from None
-        finally:
-            response.close()
+        with named_errors(self._management.metrics_label):
+            try:
+                connect, read = self._timeout
+                response = self._open(request, (connect, max(read, seconds + connect)))
+            except _SILENCE as error:
+                self._breaker.record_failure(_line(error))
+                raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
+            self._breaker.close()
+            try:
+                if response.status >= 300:
+                    content = response_body.read(response, time.monotonic() + sum(self._timeout))
+                    raise refusal(request, response.status, content)
+                for line in response_body.lines(response):
+                    yield json.loads(line)
+            except (response_body.BodyTimeout, *_SILENCE) as error:
+                raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
+            except ValueError:
+                raise unreachable(
+                    f"{request.method} {request.path}: the answer is not JSON"
+                ) from None
+            finally:
+                response.close()
 
     def _repeat(self, request: Request) -> Answer:
         # A plugin of the kubeconfig has a limit of its own, and may use it up.

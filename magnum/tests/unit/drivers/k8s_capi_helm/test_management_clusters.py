@@ -14,10 +14,12 @@ import yaml
 from magnum.drivers.k8s_capi_helm import conf, errors, labels
 from magnum.drivers.k8s_capi_helm.conf import management_clusters
 from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import management_cluster, names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import ManagementCluster
 from magnum.drivers.k8s_capi_helm.reconcile import clients, management_choice
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server
 from magnum.tests.unit.drivers.k8s_capi_helm.test_conf import config
 
 RELEASE = "demo-abcdefghijkl"
@@ -156,6 +158,19 @@ def config_with_magnum(case: testtools.TestCase, text: str) -> cfg.ConfigOpts:
     found = config(case, text)
     found.register_opts([cfg.StrOpt("openstack_ca_file")], group="drivers")
     return found
+
+
+class TestErrors(http_server.WireCase):
+    def detail(self, name: str) -> str:
+        path = http_server.write_kubeconfig(self.config, "https://127.0.0.1:9")
+        kube = KubeClient(ManagementCluster(name, str(path)), pause=0)
+        error = self.assertRaises(errors.ManagementUnreachable, kube.get, names.LEASE, "n", "one")
+        self.assertNotIn("az2", str(error))
+        return error.detail
+
+    def test_the_log_says_which_does_not_answer(self) -> None:
+        self.assertTrue(self.detail("az2").startswith("management cluster az2: GET /"))
+        self.assertTrue(self.detail("default").startswith("GET /"))
 
 
 class TestContext(testtools.TestCase):
