@@ -31,6 +31,7 @@ from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.commands.list_clusters import ListClusters
 from magnum.drivers.k8s_capi_helm.commands.list_orphans import ListOrphans
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
+from magnum.drivers.k8s_capi_helm.commands.move import MoveClusters
 from magnum.drivers.k8s_capi_helm.commands.pause import Pause, Resume
 from magnum.drivers.k8s_capi_helm.commands.reconcile import Reconcile
 from magnum.drivers.k8s_capi_helm.commands.render import Render
@@ -64,6 +65,7 @@ COMMANDS: Mapping[str, Any] = {
     "force-delete": ForceDelete,
     "images": Images,
     "list": ListClusters,
+    "move": MoveClusters,
     "orphans": ListOrphans,
     "pause": Pause,
     "reconcile": Reconcile,

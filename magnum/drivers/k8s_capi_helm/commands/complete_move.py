@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.commands.clusters import (
 )
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.model import conditions, names
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import moved_release, ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.moved_release import Move
@@ -57,13 +58,16 @@ class CompleteMove(OperatorLister):
         for cluster in found:
             if not cluster.stack_id:
                 continue
-            move = Move(run.clients, former, ownership.owner(cluster, run.settings), level)
+            clients = run.of_cluster(cluster.stack_id).clients
+            move = Move(clients, former, ownership.owner(cluster, run.settings), level)
             if is_moved(move):
                 moves.append((cluster, move))
             elif arguments.clusters:
                 status = ExitStatus.WARNING
                 text = "is not on this management cluster"
-                rows.append((cluster.name, cluster.uuid, f"Cluster {cluster.stack_id}", text))
+                rows.append(
+                    (cluster.name, cluster.uuid, f"Cluster {release_of(cluster.stack_id)}", text)
+                )
         for cluster, move in moves:
             for change in moved_release.complete_move(move):
                 rows.append((cluster.name, cluster.uuid, change.title, change.text))
