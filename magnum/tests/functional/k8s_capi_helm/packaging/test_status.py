@@ -208,6 +208,21 @@ class TestStatus(TargetCase):
         said = self.check(self.conf("helm_timeout = 200\nlease_duration = 150\n"))[title]
         self.assertIn("lease_duration", said)
 
+    def test_management_clusters(self) -> None:
+        """Each has a group, whose options and kubeconfig are checked as those of the first one."""
+        path = self.write("other", KUBECONFIG, 0o600)
+        group = f"[capi_helm_management_az2]\nkubeconfig_file = {path}\n"
+        listed = self.conf("management_clusters = default, az2\n")
+        self.assertEqual({}, self.check(f"{listed}{group}weight = 2\n", SUCCESS))
+        said = self.check(f"{listed}{group}wieght = 2\n", WARNING)["Options of the driver"]
+        self.assertIn("[capi_helm_management_az2] wieght, which nothing reads: weight?", said)
+        said = self.check(self.conf("") + group, WARNING)["Options of the driver"]
+        self.assertIn("add az2 to [capi_helm] management_clusters", said)
+        said = self.check(listed)["Values of these options"]
+        self.assertIn("[capi_helm_management_az2] kubeconfig_file is not set", said)
+        said = self.check(f"{listed}{group}context = nope\n", WARNING)["Kubeconfig"]
+        self.assertIn(str(path), said)
+
     def test_a_group_in_capital_letters_is_read(self) -> None:
         conf = self.conf("chart_directorie = /x\n").replace("[capi_helm]", "[CAPI_HELM]")
         [said] = self.check(conf, WARNING).values()
