@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alerts, the dashboard and the page about metrics: each metric that they use is one of them."""
+"""Alerts, the dashboard, and the pages about both: each metric that they use exists."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import CHECKOUT
 
 _FILES = pathlib.Path(k8s_capi_helm.__file__).parent / "manifests"
-_PAGE = CHECKOUT / "doc" / "source" / "admin" / "metrics.rst"
-_NAME = re.compile(r"\bk8s_capi_helm_[a-z_]+\b")
-_SECTION = re.compile(r"^(CapiHelm\w+)\n-+\n\n(.*?)(?=^CapiHelm\w+\n-|\Z)", re.M | re.S)
+_ADMIN = CHECKOUT / "doc" / "source" / "admin"
+_METRICS, _ALERTS = (_ADMIN / f"{name}.rst" for name in ("metrics", "alerts"))
+#: The page of the alerts as it is published.
+_RUNBOOKS = "https://docs.example.org/magnum-k8s-capi-helm/admin/alerts.html"
+NAME = re.compile(r"\bk8s_capi_helm_[a-z_]+\b")
+_SECTION = re.compile(r"^(CapiHelm\w+)\n=+\n\n(.*?)(?=^CapiHelm\w+\n=|\Z)", re.M | re.S)
 _COMMAND = re.compile(r"``(k8s-capi-helm |systemctl )[a-z]+")
 
 
@@ -51,7 +54,7 @@ class TestMetricsDocuments(testtools.TestCase):
         series = set().union(*metrics().values())
         used: set[str] = set()
         for text in at_least_one([*(rule["expr"] for rule in rules()), *expressions()]):
-            names = set(_NAME.findall(text))
+            names = set(NAME.findall(text))
             self.assertNotEqual(set(), names, text)
             used |= names
         self.assertEqual(set(), used - series)
@@ -65,23 +68,23 @@ class TestMetricsDocuments(testtools.TestCase):
                 self.assertEqual(text.count(opening), text.count(closing), text)
 
     def test_the_page_has_each_metric_and_no_other(self) -> None:
-        page = _PAGE.read_text(encoding="utf-8")
+        page = _METRICS.read_text(encoding="utf-8")
         listed = re.findall(r"^   \* - ``(k8s_capi_helm_\w+)``$", page, re.M)
         self.assertEqual(sorted(metrics()), sorted(listed))
 
     def test_each_alert_has_its_section_and_first_command(self) -> None:
-        page = _PAGE.read_text(encoding="utf-8")
+        page = _ALERTS.read_text(encoding="utf-8")
         sections = dict(_SECTION.findall(page))
         self.assertEqual(sorted(rule["alert"] for rule in rules()), sorted(sections))
         for rule in at_least_one(rules()):
             name, notes = rule["alert"], rule["annotations"]
-            self.assertTrue(notes["runbook_url"].endswith(f"/metrics.html#{name.lower()}"), name)
+            self.assertEqual(f"{_RUNBOOKS}#{name.lower()}", notes["runbook_url"])
             self.assertTrue(notes["summary"].endswith("."), name)
             self.assertIn(rule["labels"]["severity"], ("warning", "critical"))
             self.assertIsNotNone(_COMMAND.search(sections[name]), name)
 
     def test_checks_that_the_page_names_exist(self) -> None:
-        page = _PAGE.read_text(encoding="utf-8")
+        page = _ALERTS.read_text(encoding="utf-8")
         named = re.findall(r"``k8s-capi-helm check ([a-z -]+)``", page)
         for name in at_least_one([word for words in named for word in words.split()]):
             self.assertIn(name, check.CHECKS)
