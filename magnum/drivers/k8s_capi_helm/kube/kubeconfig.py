@@ -81,10 +81,7 @@ def fingerprint(path: str | None, context: str = "") -> str:
         except OSError as error:
             raise _unusable(path, f"{error.filename}: {error.strerror}") from None
         except yaml.YAMLError as error:
-            # The error's own text quotes the line, which may hold a token.
-            mark = getattr(error, "problem_mark", None)
-            line = mark.line + 1 if mark else "?"
-            raise _unusable(path, f"not YAML, line {line}") from None
+            raise _not_yaml(path, error) from None
     return digest.hexdigest()
 
 
@@ -109,6 +106,8 @@ def load(
             _load_config(config, configuration, plugin_limit)
             tls.check_files(configuration)
             proxy_url = _proxy_url(config)
+    except yaml.YAMLError as error:
+        raise _not_yaml(path, error) from None
     except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise _unusable(path, f"{type(error).__name__}: {error}") from None
     # Attempts are counted in one place, by the client, with a pause between them.
@@ -177,6 +176,8 @@ def check_context(path: str, context: str = "") -> None:
         _check_server(config)
         user = config["users"].get_with_name(_context(config)["user"])["user"]
         has_plugin = _check_user(user)
+    except yaml.YAMLError as error:
+        raise _not_yaml(path, error) from None
     except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise _unusable(path, f"{type(error).__name__}: {error}") from None
     if not has_plugin:
@@ -271,6 +272,12 @@ def _named(config: Any) -> Iterator[str]:
             for reference in _REFERENCES:
                 if isinstance(body, dict) and isinstance(body.get(reference), str):
                     yield body[reference]
+
+
+def _not_yaml(path: str | None, error: yaml.YAMLError) -> errors.ManagementRefused:
+    """The error's own text quotes the line, which may hold a token."""
+    mark = getattr(error, "problem_mark", None)
+    return _unusable(path, f"not YAML, line {mark.line + 1 if mark else '?'}")
 
 
 def _unusable(path: str | None, detail: str) -> errors.ManagementRefused:

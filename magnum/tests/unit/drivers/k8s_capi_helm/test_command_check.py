@@ -175,7 +175,9 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-class TestKubeconfig(CheckCase):
+class KubeconfigCase(CheckCase):
+    """With a kubeconfig whose identity ends."""
+
     def certificate(self, days: float, lifetime: float = 365) -> None:
         """A kubeconfig with a client certificate that is valid for so long."""
         key = ec.generate_private_key(ec.SECP256R1())
@@ -213,6 +215,8 @@ class TestKubeconfig(CheckCase):
         head = text[: text.index("users:")]
         self.kubeconfig.write_text(f"{head}users: {json.dumps([{'name': 'b', 'user': user}])}\n")
 
+
+class TestKubeconfig(KubeconfigCase):
     def test_a_certificate_ends(self) -> None:
         for days, expected, words in (
             (-1, CRITICAL, "expired on"),
