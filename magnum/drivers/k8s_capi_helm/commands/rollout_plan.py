@@ -20,6 +20,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout_record import (
     RolloutMember,
     RolloutState,
 )
+from magnum.drivers.k8s_capi_helm.labels.maintenance_window import common_opening
 
 #: How often an upgrade is requested that is refused, or of which Magnum shows no trace, and how
 #: long it waits for the next attempt: a service may have been away.
@@ -188,7 +189,8 @@ def _chosen(
 ) -> tuple[str, ...]:
     """The clusters of the current wave that can be requested now, within the budget.
 
-    Magnum accepts upgrades of clusters that are COMPLETE.
+    Magnum accepts upgrades of clusters that are COMPLETE. One outside of its own maintenance window
+    waits, and takes nothing from the budget.
     """
     wave = _wave(rollout)
     if not wave or now < soak_end(rollout, wave):
@@ -201,8 +203,20 @@ def _chosen(
         and member.state is MemberState.PENDING
         and observed[member.uuid].status.endswith("_COMPLETE")
         and now - (member.since or _LONG_AGO) >= _NEXT_ATTEMPT
+        and common_opening([observed[member.uuid].window], now) == now
     )
     return tuple(waiting)[: max(room, 0)]
+
+
+def next_request(
+    rollout: Rollout, member: RolloutMember, window: str, now: datetime.datetime
+) -> datetime.datetime | None:
+    """When a pending cluster may be requested if nothing else holds it up; None for never.
+
+    :param window: the cluster's own maintenance window, "" without one.
+    """
+    earliest = max(now, soak_end(rollout, member.wave))
+    return common_opening((rollout.window, window), earliest)
 
 
 def soak_end(rollout: Rollout, wave: int) -> datetime.datetime:

@@ -68,6 +68,7 @@ class Rollout:
     :ivar soak: seconds between the end of a wave and the beginning of the next one.
     :ivar timeout: seconds that the upgrade of a cluster may take.
     :ivar window: when upgrades are requested, "" for always.
+    :ivar is_auto: the command has found template and clusters, and not an operator.
     :ivar text: why it is stopped, "" if it is not.
     """
 
@@ -80,6 +81,7 @@ class Rollout:
     soak: float = 0.0
     timeout: float = 7200.0
     window: str = ""
+    is_auto: bool = False
     state: RolloutState = RolloutState.RUNNING
     text: str = ""
 
@@ -95,9 +97,11 @@ class ObservedCluster:
 
     :ivar template: UUID of its cluster template.
     :ivar reason: of the status.
+    :ivar window: its own maintenance window, "" without one.
     """
 
     status: str
     health: str
     template: str
     reason: str = ""
+    window: str = ""

@@ -10,13 +10,20 @@ from magnum.drivers.k8s_capi_helm.labels.api_server import ApiServerLabels
 from magnum.drivers.k8s_capi_helm.labels.control_plane import ControlPlaneLabels
 from magnum.drivers.k8s_capi_helm.labels.image_tags import TagLabels
 from magnum.drivers.k8s_capi_helm.labels.label import Label
+from magnum.drivers.k8s_capi_helm.labels.maintenance import MaintenanceLabels
 from magnum.drivers.k8s_capi_helm.labels.network import NetworkLabels
 from magnum.drivers.k8s_capi_helm.labels.nodes import NodeLabels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Labels(
-    TagLabels, AddonLabels, ApiServerLabels, ControlPlaneLabels, NetworkLabels, NodeLabels
+    TagLabels,
+    AddonLabels,
+    ApiServerLabels,
+    ControlPlaneLabels,
+    MaintenanceLabels,
+    NetworkLabels,
+    NodeLabels,
 ):
     """The labels of a cluster as typed values; ``Labels()`` is a cluster without any label."""
 

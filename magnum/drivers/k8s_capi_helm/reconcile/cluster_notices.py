@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects import notices
+from magnum.drivers.k8s_capi_helm.magnum_objects import cluster_labels, notices
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, MagnumState, names, Observed
 from magnum.drivers.k8s_capi_helm.reconcile import (
@@ -40,7 +40,7 @@ def cluster_notices(
         *notices.field_notices(cluster, settings, values, nodegroups),
         upgrade_nodegroups.version_skew(record, values, own_images),
         upgrade_nodegroups.missing_template_changes(record, values),
-        planned_upgrade.notice(cluster, observed),
+        planned_upgrade.notice(cluster, cluster_labels.parsed_labels(cluster, settings), observed),
         orphans.notice(observed, state.health_reason.get("notice", "")),
         status_nodegroups.replica_drift(observed, state),
         autoscaler_deployment.notice(read.live, settings),

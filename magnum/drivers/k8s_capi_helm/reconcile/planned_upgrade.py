@@ -7,6 +7,7 @@ import dataclasses
 import json
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm.labels import Labels
 from magnum.drivers.k8s_capi_helm.model import conditions, Missing, names, Observed, secrets
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 
@@ -19,7 +20,7 @@ class PlannedUpgrade:
     """An upgrade of a cluster.
 
     :ivar template: UUID of the cluster template that it leads to, *name* its name.
-    :ivar window: when it is requested, "" if that is not restricted.
+    :ivar window: the operator's maintenance window in which it is requested, "" for none.
     """
 
     template: str
@@ -39,15 +40,19 @@ def record_plan(clients: Clients, owner: secrets.Owner, upgrade: PlannedUpgrade 
         clients.kube.patch(names.CLUSTER, owner.namespace, owner.release, merge)
 
 
-def notice(cluster: Any, observed: Observed) -> str:
+def notice(cluster: Any, labels: Labels, observed: Observed) -> str:
     """A notice of an upgrade that is planned and not made yet, "" without one.
 
     :param cluster: ``magnum.objects.Cluster``.
+    :param labels: of the cluster.
     """
     planned = None if isinstance(observed.cluster, Missing) else _planned(observed.cluster)
     if planned is None or planned.template == cluster.cluster_template_id:
         return ""
-    when = f"in the maintenance window {planned.window}" if planned.window else "at any time"
+    windows = [f"in the maintenance window {planned.window}"] if planned.window else []
+    if labels.maintenance_window:
+        windows.append(f"in the cluster's own maintenance window {labels.maintenance_window}")
+    when = " and ".join(windows) or "at any time"
     return (
         "The cloud's operator has planned an upgrade of this cluster to cluster template "
         f"'{planned.name}', which may begin {when}."

@@ -16,7 +16,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import CHECKOUT
 
 #: The pages of the commands.
-_PAGES = ("catalogue", "charts", "command")
+_PAGES = ("catalogue", "charts", "command", "rollouts")
 
 
 class TestProgram(CommandCase):

@@ -179,6 +179,18 @@ class TestStart(RolloutCase):
         argv = ("start", "patch", "--template", self.next.uuid)
         self.refused("leave out cluster 'demo' of project 'p1'", *argv)
 
+    def test_windows_that_are_never_open_together(self) -> None:
+        cluster = self.cluster()
+        cluster.labels = {"maintenance_window": "sun 06:00-08:00 europe/berlin"}
+        cluster.save()
+        [row] = self.start("--dry-run", "--window", "Sun 06:30-07:00")
+        self.assertEqual("Sun 06:00-08:00 Europe/Berlin", row["Window"])
+        self.refused(
+            "leave out cluster 'demo', whose label maintenance_window is 'Sun 06:00-08:00",
+            *("start", "patch", "--template", "next", "--window", "Sat 06:00-08:00"),
+        )
+        self.assertEqual([], self.stored())
+
     def test_two_of_one_name(self) -> None:
         self.start()
         self.refused("There is a rollout of this name", "start", "patch", "--template", "next")

@@ -105,6 +105,8 @@ NO_VALUE = {
     "capi_helm_chart_name": "the chart itself",
     "capi_helm_chart_repo": "the chart itself",
     "capi_helm_overlay": "a file of the operator's",
+    "maintenance_window": "read by the operator's rollouts",
+    "auto_upgrade_enabled": "read by the operator's rollouts",
 }
 
 

@@ -9,7 +9,7 @@ import unittest
 from hypothesis import given, strategies
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands.maintenance_window import parse_window
+from magnum.drivers.k8s_capi_helm.labels.maintenance_window import common_opening, parse_window
 
 
 def at(text: str) -> datetime.datetime:
@@ -70,6 +70,58 @@ class TestOpen(unittest.TestCase):
         opening = window.next_opening(now)
         self.assertTrue(window.is_open(opening))
         self.assertGreaterEqual(opening, now)
+
+
+class TestCommon(unittest.TestCase):
+    def test_when_windows_are_open_together(self) -> None:
+        # 2026-11-28 is a Saturday.
+        for windows, now, opening in (
+            ([], "2026-11-28T12:00", "2026-11-28T12:00"),
+            (["", ""], "2026-11-28T12:00", "2026-11-28T12:00"),
+            (["", "22:00-04:00"], "2026-11-28T12:00", "2026-11-28T22:00"),
+            (["22:00-04:00", "Sun 00:00-06:00"], "2026-11-28T12:00", "2026-11-29T00:00"),
+            (["Sun 00:00-06:00", "22:00-04:00"], "2026-11-28T12:00", "2026-11-29T00:00"),
+            (
+                ["Mon-Fri 01:00-03:00", "Fri-Sun 02:00-05:00"],
+                "2026-11-28T12:00",
+                "2026-12-04T02:00",
+            ),
+        ):
+            with self.subTest(windows):
+                self.assertEqual(at(opening), common_opening(windows, at(now)))
+
+    def test_never(self) -> None:
+        for windows in (
+            ["Sat 01:00-03:00", "Sun 01:00-03:00"],
+            ["01:00-03:00", "03:00-05:00"],
+            ["Mon-Fri 01:00-03:00", "Mon-Fri 01:00-03:00 America/New_York"],
+        ):
+            with self.subTest(windows):
+                self.assertIsNone(common_opening(windows, at("2026-11-28T12:00")))
+
+    @given(strategies.integers(0, 60 * 24 * 14))
+    def test_it_is_the_first_minute_in_which_all_are_open(self, minutes: int) -> None:
+        texts = "Fri,Sun 20:00-02:00", "Sat-Mon 23:00-01:30 Europe/Berlin"
+        now = at("2026-11-01T00:00") + datetime.timedelta(minutes=minutes)
+        opening = common_opening(texts, now)
+        first = now
+        while not all(parse_window(text).is_open(first) for text in texts):
+            first += datetime.timedelta(minutes=1)
+        self.assertEqual(first, opening)
+
+
+class TestText(unittest.TestCase):
+    def test_capitals_do_not_matter(self) -> None:
+        window = parse_window("sat-SUN 22:00-04:00 europe/BERLIN")
+        self.assertEqual("Sat-Sun 22:00-04:00 Europe/Berlin", window.text)
+        self.assertEqual(window, parse_window(window.text))
+        self.assertEqual("22:00-04:00 UTC", parse_window("22:00-04:00 utc").text)
+
+    def test_duration(self) -> None:
+        for text, hours in (("22:00-04:00", 6), ("01:00-01:30", 0.5), ("00:00-00:00", 24)):
+            with self.subTest(text):
+                duration = parse_window(text).duration
+                self.assertEqual(datetime.timedelta(hours=hours), duration)
 
 
 class TestRefused(unittest.TestCase):

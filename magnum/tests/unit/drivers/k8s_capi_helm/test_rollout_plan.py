@@ -11,6 +11,7 @@ import unittest
 from hypothesis import given, settings, strategies
 
 from magnum.drivers.k8s_capi_helm.commands.rollout_plan import (
+    next_request,
     plan_next,
     resume_rollout,
     wave_numbers,
@@ -74,6 +75,45 @@ class Fleet:
 
     def states(self) -> list[MemberState]:
         return [member.state for member in self.rollout.members]
+
+
+class TestOwnWindow(unittest.TestCase):
+    """A cluster's own maintenance window; NOW is a Friday, 10:00 UTC."""
+
+    def test_outside_of_it_a_cluster_waits_and_takes_nothing_from_the_budget(self) -> None:
+        fleet = Fleet(rollout("111", budget=2))
+        fleet.clusters["u0"] = dataclasses.replace(WELL, window="Fri 12:00-14:00")
+        self.assertEqual(("u1", "u2"), fleet.step())
+        fleet.clusters.update(u1=UPGRADED, u2=UPGRADED)
+        self.assertEqual((), fleet.step(60))
+        self.assertEqual([PENDING, DONE, DONE], fleet.states())
+        self.assertEqual(("u0",), fleet.step(120))
+
+    def test_the_waves_behind_it_wait_as_well(self) -> None:
+        fleet = Fleet(rollout("12", budget=2))
+        fleet.clusters["u0"] = dataclasses.replace(WELL, window="Sat 12:00-14:00")
+        self.assertEqual((), fleet.step())
+        self.assertEqual([PENDING, PENDING], fleet.states())
+
+    def test_an_upgrade_that_has_begun_is_followed_outside_of_it(self) -> None:
+        fleet = Fleet(rollout("1"))
+        fleet.clusters["u0"] = dataclasses.replace(WELL, window="09:00-10:01")
+        self.assertEqual(("u0",), fleet.step())
+        fleet.clusters["u0"] = dataclasses.replace(UPGRADED, window="09:00-10:01")
+        fleet.step(30)
+        self.assertEqual([DONE], fleet.states())
+
+    def test_when_it_may_be_requested(self) -> None:
+        waiting = rollout("1", window="11:00-13:00 UTC")
+        (member,) = waiting.members
+        for window, expected in (
+            ("", later(60)),
+            ("12:00-14:00", later(120)),
+            ("Sat 12:00-14:00", later(26 * 60)),
+            ("13:00-14:00", None),
+        ):
+            with self.subTest(window):
+                self.assertEqual(expected, next_request(waiting, member, window, NOW))
 
 
 class TestWaves(unittest.TestCase):
