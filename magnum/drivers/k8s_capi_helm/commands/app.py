@@ -35,13 +35,15 @@ from magnum.drivers.k8s_capi_helm.commands.move import MoveClusters
 from magnum.drivers.k8s_capi_helm.commands.pause import Pause, Resume
 from magnum.drivers.k8s_capi_helm.commands.reconcile import Reconcile
 from magnum.drivers.k8s_capi_helm.commands.render import Render
-from magnum.drivers.k8s_capi_helm.commands.rollout import RolloutRun, RolloutStatus
+from magnum.drivers.k8s_capi_helm.commands.rollout import RolloutRun
 from magnum.drivers.k8s_capi_helm.commands.rollout_control import (
     RolloutDelete,
     RolloutPause,
     RolloutResume,
 )
+from magnum.drivers.k8s_capi_helm.commands.rollout_patch import RolloutPatch
 from magnum.drivers.k8s_capi_helm.commands.rollout_start import RolloutStart
+from magnum.drivers.k8s_capi_helm.commands.rollout_status import RolloutStatus
 from magnum.drivers.k8s_capi_helm.commands.support_bundle import SupportBundle
 from magnum.drivers.k8s_capi_helm.commands.translate import Translate
 from magnum.drivers.k8s_capi_helm.commands.why import Why
@@ -72,6 +74,7 @@ COMMANDS: Mapping[str, Any] = {
     "render": Render,
     "resume": Resume,
     "rollout delete": RolloutDelete,
+    "rollout patch": RolloutPatch,
     "rollout pause": RolloutPause,
     "rollout resume": RolloutResume,
     "rollout run": RolloutRun,

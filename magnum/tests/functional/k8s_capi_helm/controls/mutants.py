@@ -2243,7 +2243,7 @@ _OPERATION = (
     Mutant(
         "rollout-saves-late",
         "a rollout is recorded after its request",
-        f"{DRIVER}/commands/rollout.py",
+        f"{DRIVER}/commands/rollout_steps.py",
         "store.replace(stored, with_request(before, uuid, clock()))\n",
         "store.replace(stored, before)\n",
         Suite.UNIT,
@@ -2252,7 +2252,7 @@ _OPERATION = (
     Mutant(
         "rollout-any-time",
         "a rollout ignores its maintenance window",
-        f"{DRIVER}/commands/rollout.py",
+        f"{DRIVER}/commands/rollout_steps.py",
         "run.now, is_window_open=is_open)\n",
         "run.now, is_window_open=True)\n",
         Suite.UNIT,
@@ -2279,11 +2279,38 @@ _OPERATION = (
     Mutant(
         "window-of-yesterday",
         "a maintenance window closes at midnight",
-        f"{DRIVER}/commands/maintenance_window.py",
+        f"{DRIVER}/labels/maintenance_window.py",
         "            for day in (today - _DAY, today)\n",
         "            for day in (today,)\n",
         Suite.UNIT,
         ("test_maintenance_window.TestOpen",),
+    ),
+    Mutant(
+        "rollout-ignores-own-windows",
+        "a rollout ignores the maintenance windows of clusters",
+        f"{DRIVER}/commands/rollout_plan.py",
+        "        and common_opening([observed[member.uuid].window], now) == now\n",
+        "",
+        Suite.UNIT,
+        ("test_rollout_plan.TestOwnWindow", "test_command_rollout_patch.TestPatch"),
+    ),
+    Mutant(
+        "patches-without-consent",
+        "automatic upgrades ignore the label that opts out",
+        f"{DRIVER}/commands/patch_templates.py",
+        "        and cluster_labels.parsed_labels(cluster, run.settings).auto_upgrade_enabled\n",
+        "",
+        Suite.UNIT,
+        ("test_command_rollout_patch.TestPatchTemplates",),
+    ),
+    Mutant(
+        "patches-go-on-after-a-fault",
+        "automatic upgrades go on after a rollout that has stopped",
+        f"{DRIVER}/commands/rollout_patch.py",
+        "one.is_auto and one.state is not RolloutState.FINISHED",
+        "one.is_auto and one.state is RolloutState.RUNNING",
+        Suite.UNIT,
+        ("test_command_rollout_patch.TestPatch",),
     ),
 )
 MUTANTS = (
