@@ -40,6 +40,8 @@ def notes(label: labels.Label) -> Iterator[str]:
         yield "Only for a new cluster."
     if label.requires_bundled_chart:
         yield "Requires the bundled chart."
+    if label.is_for_rollouts:
+        yield "For the operator's rollouts; it changes nothing in the cluster."
     if label.aliases:
         yield f"Old name: {', '.join(label.aliases)}."
 

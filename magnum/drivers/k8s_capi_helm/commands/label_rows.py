@@ -89,7 +89,8 @@ def _source(subject: ExplainedCluster, label: labels.Label, effect: ValueEffect)
         return f"option {option}", ""
     if label.name == "kube_tag":
         return _OF_IMAGE, ""
-    return (_OF_CHART if label.default in (None, ()) else _OF_DRIVER), ""
+    is_of_chart = label.default in (None, ()) and not label.is_for_rollouts
+    return (_OF_CHART if is_of_chart else _OF_DRIVER), ""
 
 
 def _live_texts(subject: ExplainedCluster, paths: list[tuple[str, ...]]) -> str:
@@ -115,7 +116,7 @@ def _kept_sentence(subject: ExplainedCluster, label: labels.Label, value: str) -
     # Without any record it may be a release of an older driver, which kept none.
     default = labels.value_text(label, label.default)
     kept = recorded.get(label.name, default if recorded else value)
-    if kept == value:
+    if kept == value or label.is_for_rollouts:
         return ""
     return (
         f"The release was made with '{kept}' and keeps it until an upgrade to a template that "

@@ -13,12 +13,13 @@ def effective(labels: registry.Labels) -> dict[str, str]:
     """Texts by name of all labels whose value is not the driver's default, in their order.
 
     A site's defaults count like labels of the cluster. Reading the texts gives the same values.
+    Labels that no release has are left out.
     """
     values = {label.name: getattr(labels, label.name) for label in registry.REGISTRY}
     return {
         label.name: value_text(label, values[label.name])
         for label in registry.REGISTRY
-        if values[label.name] != label.default
+        if values[label.name] != label.default and not label.is_for_rollouts
     }
 
 

@@ -49,6 +49,7 @@ class Label:
     :ivar immutable: it is about something that is made with the cluster and cannot be changed in
         one that runs: an upgrade keeps the cluster's value.
     :ivar requires_bundled_chart: only charts of this project's own family can do it.
+    :ivar is_for_rollouts: no release has it: the operator's rollouts read it when they need it.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Label:
     aliases: tuple[str, ...] = ()
     immutable: bool = False
     requires_bundled_chart: bool = False
+    is_for_rollouts: bool = False
 
     @property
     def change_time(self) -> ChangeTime:
@@ -82,4 +84,14 @@ def label(
     declaration = Label(
         "", label_type, default, example, help, scopes, aliases, immutable, requires_bundled_chart
     )
-    return cast("T | D", dataclasses.field(default=default, metadata={"label": declaration}))
+    return cast("T | D", _field(declaration))
+
+
+def rollout_label(label_type: types.LabelType[T], default: D, example: str, help: str) -> T | D:
+    """The same of a label that only the operator's rollouts read."""
+    declaration = Label("", label_type, default, example, help, is_for_rollouts=True)
+    return cast("T | D", _field(declaration))
+
+
+def _field(declaration: Label) -> Any:
+    return dataclasses.field(default=declaration.default, metadata={"label": declaration})

@@ -8,7 +8,7 @@ import datetime
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.labels import types
-from magnum.drivers.k8s_capi_helm.labels.label import label
+from magnum.drivers.k8s_capi_helm.labels.label import rollout_label
 from magnum.drivers.k8s_capi_helm.labels.maintenance_window import parse_window
 
 _SHORTEST = datetime.timedelta(hours=1)
@@ -35,7 +35,7 @@ WINDOW = types.LabelType(
 class MaintenanceLabels:
     """Labels that no chart reads: they are for the operator's rollouts."""
 
-    maintenance_window: str | None = label(
+    maintenance_window: str | None = rollout_label(
         WINDOW,
         None,
         "Sat-Sun 22:00-04:00 Europe/Berlin",
@@ -44,7 +44,7 @@ class MaintenanceLabels:
         "UTC. Without the label an upgrade may begin at any time that the operator plans. Upgrades "
         "that the project requests are not restricted.",
     )
-    auto_upgrade_enabled: bool = label(
+    auto_upgrade_enabled: bool = rollout_label(
         types.SWITCH,
         True,
         "false",

@@ -96,6 +96,15 @@ class TestLabels(ExplainCase):
         self.assertEqual("xfs", row["Value"])
         self.assertIn("The release was made with 'ext4' and keeps it", row["Notice"])
 
+    def test_what_rollouts_read_is_in_force_at_once(self) -> None:
+        """No release has it, so a new default of the site counts for clusters that exist."""
+        self.made(labels={"boot_volume_size": "40"})
+        self.assert_source("maintenance_window", "", "default of the driver")
+        self.config(group=LABELS_GROUP.name, maintenance_window="sun 02:00-04:00")
+        source = "option [capi_helm_cluster_labels] maintenance_window"
+        row = self.assert_source("maintenance_window", "Sun 02:00-04:00", source)
+        self.assertEqual(("nothing", ""), (row["Rolls"], row["Notice"]))
+
     def test_an_overlay(self) -> None:
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         text = "addons:\n  metricsServer:\n    enabled: false\n"
@@ -181,7 +190,11 @@ class TestRecord(ExplainCase):
     def test_each_label_that_moves_values_is_on_record(self) -> None:
         recorded = set(effects.label_effects())
         self.assertEqual(
-            {label.name for label in labels.REGISTRY if LabelScope.CLUSTER in label.scopes},
+            {
+                label.name
+                for label in labels.REGISTRY
+                if LabelScope.CLUSTER in label.scopes and not label.is_for_rollouts
+            },
             recorded,
         )
 
