@@ -55,12 +55,14 @@ def patch_templates(
     :raises errors.DriverError: the cloud cannot be asked.
     """
     offered = [one for one in templates if _is_offered(one)]
+    by_uuid = {one.uuid: one for one in templates}
     versions_of = _ImageVersions(run)
     found: dict[str, PatchTemplate] = {}
     for cluster in clusters:
         if not _takes_patches(run, cluster):
             continue
-        same = [one for one in offered if _is_same(cluster.cluster_template, one)]
+        own = by_uuid.get(cluster.cluster_template_id)
+        same = [one for one in offered if own is not None and _is_same(own, one)]
         newest = _newest(cluster, same, versions_of)
         if newest is not None:
             found[cluster.uuid] = newest

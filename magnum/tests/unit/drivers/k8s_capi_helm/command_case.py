@@ -14,12 +14,15 @@ from typing import Any
 
 import fixtures
 
+from magnum import objects
 from magnum.drivers.k8s_capi_helm.commands.app import OperatorApp
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase
 from magnum_k8s_capi_helm.conductor import MagnumConductor
 
 OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
+#: Fields of a cluster that its copy has of its own, or that are computed.
+_OWN = frozenset("id uuid name stack_id project_id cluster_template created_at updated_at".split())
 KUBECONFIG = """\
 current-context: a
 clusters: [{name: a, cluster: {server: "https://127.0.0.1:6443"}}]
@@ -81,3 +84,22 @@ class CommandCase(DriverCase):
         )
         status = app.run(list(argv))
         return Printed(int(status), out.getvalue(), error.getvalue())
+
+    def copy_row(self, number: int) -> Any:
+        """Another cluster in Magnum's database like the first one, in one of six projects."""
+        first = self.cluster()
+        fields = {
+            field: first[field]
+            for field in objects.Cluster.fields
+            if field not in _OWN and first.obj_attr_is_set(field)
+        }
+        copy = objects.Cluster(
+            self.context,
+            **fields,
+            uuid=f"{number:08d}-8888-4777-8666-555555555555",
+            name=f"other-{number}",
+            stack_id=f"other-{number:012d}",
+            project_id=f"p{number % 6}",
+        )
+        copy.create()
+        return copy

@@ -10,7 +10,6 @@ from typing import Any
 from oslo_db.sqlalchemy import enginefacade
 import sqlalchemy
 
-from magnum import objects
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
@@ -22,9 +21,6 @@ from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     WARNING,
 )
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
-
-#: Fields of a cluster that its copy has of its own, or that are computed.
-_OWN = frozenset("id uuid name stack_id project_id cluster_template created_at updated_at".split())
 
 
 class ListCase(CommandCase):
@@ -48,22 +44,9 @@ class ListCase(CommandCase):
         cluster.save()
 
     def copy_cluster(self, number: int) -> None:
-        """Another cluster like the first one, in one of six projects."""
-        first, project = self.cluster(), f"p{number % 6}"
-        fields = {
-            field: first[field]
-            for field in objects.Cluster.fields
-            if field not in _OWN and first.obj_attr_is_set(field)
-        }
-        release = f"other-{number:012d}"
-        objects.Cluster(
-            self.context,
-            **fields,
-            uuid=f"{number:08d}-8888-4777-8666-555555555555",
-            name=f"other-{number}",
-            stack_id=release,
-            project_id=project,
-        ).create()
+        """Another cluster like the first one, in one of six projects, with its objects."""
+        copy = self.copy_row(number)
+        release, project = copy.stack_id, copy.project_id
         for thing in list(self.kube.everything()):
             if thing["metadata"].get("namespace") != NAMESPACE or RELEASE not in json.dumps(thing):
                 continue

@@ -448,3 +448,47 @@ class TestRobust(RolloutCase):
         self.start()
         printed = self.command("rollout", "run", "patch", "--once")
         self.assertRegex(printed.error, r"\d\d:\d\d:\d\d cluster demo is requested\n")
+
+
+class TestManyClusters(RolloutCase):
+    """A fleet costs as many requests and queries as a cluster, until something is changed."""
+
+    def cost(self, *argv: str, status: int) -> tuple[int, int]:
+        selects = self.selects()
+        self.kube.calls.clear()
+        self.rows(*argv, status=status)
+        return len(selects), len(self.kube.calls)
+
+    def test_sixty_cost_what_one_does(self) -> None:
+        self.cloud.images["ubuntu-kube-1.34.9"] = ("image-3", "1.34.9")
+        self._template(
+            uuid="31111111-2222-4333-8444-555555555555",
+            name="newer",
+            image_id="ubuntu-kube-1.34.9",
+            public=True,
+        )
+        for number in range(59):
+            self.copy_row(number)
+        now = self.wall_clock()
+        self.stand_still(now)
+        closed = f"{(now.hour + 2) % 24:02}:00-{(now.hour + 3) % 24:02}:00"
+        self.start("--cluster", "demo", "--window", closed, "--waves", "1,10%")
+        asked = (
+            (("status",), WARNING),
+            (("status", "patch"), WARNING),
+            (("run", "patch", "--once"), WARNING),
+        )
+        one = [self.cost(*argv, status=status) for argv, status in asked]
+        self.rows("pause", "patch", status=WARNING)
+        self.rows("delete", "patch", status=WARNING)
+        self.start("--window", closed, "--waves", "1,10%")
+        self.assertEqual(60, len(self.rows("status", "patch", status=WARNING)))
+        self.assertEqual(one, [self.cost(*argv, status=status) for argv, status in asked])
+        self.rows("pause", "patch", status=WARNING)
+        self.rows("delete", "patch", status=WARNING)
+        argv = ("patch", "--window", closed, "--dry-run")
+        # Other projects of the cloud do not see the image.
+        self.assertEqual(40, len(self.rows(*argv, status=WARNING)))
+        few, _ = self.cost(*argv, "--project", "p1", status=WARNING)
+        many, requests = self.cost(*argv, status=WARNING)
+        self.assertEqual((few, 2), (many, requests))
