@@ -176,7 +176,7 @@ class AutoscalerTest(unittest.TestCase):
             {
                 *((one, verb) for one in looked_at for verb in ("get", "list", "watch")),
                 ("machines", "update"),
-                *(("machinedeployments/scale", verb) for verb in ("get", "update")),
+                *(("machinedeployments/scale", verb) for verb in ("get", "patch", "update")),
             },
             may,
         )

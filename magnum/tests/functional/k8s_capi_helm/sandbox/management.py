@@ -76,6 +76,16 @@ class Management:
         """A JSON merge patch."""
         self._ask("PATCH", f"{self._path(kind, namespace)}/{name}", change)
 
+    def scale(self, namespace: str, name: str, count: int, account: str) -> None:
+        """Set the number of a MachineDeployment, as a service account of the namespace.
+
+        The cluster autoscaler patches it so from its release 1.33 on.
+        """
+        path = f"{self._path('MachineDeployment', namespace)}/{name}/scale"
+        user = f"system:serviceaccount:{namespace}:{account}"
+        change = {"spec": {"replicas": count}}
+        self._ask("PATCH", path, change, {"Impersonate-User": user})
+
     def release(self, namespace: str, name: str) -> Json | None:
         """Helm's newest revision of a release, as Helm itself keeps it; None without one."""
         selected = [
@@ -146,8 +156,14 @@ class Management:
     def _path(self, kind: str, namespace: str) -> str:
         return PATHS[kind].replace(_NEW, self._core).format(f"namespaces/{namespace}")
 
-    def _ask(self, verb: str, path: str, body: Json | None = None) -> Json:
-        accept = {"Accept": "application/json"}
+    def _ask(
+        self,
+        verb: str,
+        path: str,
+        body: Json | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Json:
+        accept = {"Accept": "application/json", **(headers or {})}
         if body is not None:
             accept["Content-Type"] = "application/merge-patch+json"
         request = self._client.param_serialize(

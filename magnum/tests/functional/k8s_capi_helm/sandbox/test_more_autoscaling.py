@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cluster autoscaler sizes a nodegroup: Magnum follows, and does not fight.
 
-The autoscaler itself is played: it does nothing but set the number of a MachineDeployment.
+The autoscaler itself is played: it does nothing but set the number of a MachineDeployment, with the
+rights of its own service account.
 """
 
 from __future__ import annotations
@@ -152,9 +153,11 @@ class Autoscaling(Life):
         return int(self._deployment()["spec"]["replicas"])
 
     def _autoscale(self, count: int) -> None:
-        """What the autoscaler does."""
-        name, change = self._deployment()["metadata"]["name"], {"spec": {"replicas": count}}
-        management().patch("MachineDeployment", self.customer.tenant.namespace, name, change)
+        """What the autoscaler does, as the service account of its pod."""
+        name, namespace = self._deployment()["metadata"]["name"], self.customer.tenant.namespace
+        (deployment,) = management().objects("Deployment", namespace)
+        account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
+        management().scale(namespace, name, count, account)
 
     def _autoscaler(self) -> list[str]:
         found = management().objects("Deployment", self.customer.tenant.namespace)
