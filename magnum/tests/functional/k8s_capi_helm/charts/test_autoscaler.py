@@ -64,11 +64,22 @@ class ScaleFromZeroTest(unittest.TestCase):
                     self.assertLessEqual(machine_labels(objects, group).items(), labels.items())
                     self.assertLessEqual(labels.items(), {**machine, **kubelet}.items())
 
-    def test_a_zone_that_no_label_can_have_is_left_out(self) -> None:
-        self.assertIn(
-            "topology.kubernetes.io/zone=zone-1,", self.annotations("burst")[f"{CAPACITY}/labels"]
-        )
-        self.assertNotIn("topology", self.annotations("gpu")[f"{CAPACITY}/labels"])
+    def test_a_zone_is_what_the_cloud_controller_makes_of_it(self) -> None:
+        for group, zone in (("burst", "zone-1"), ("gpu", "Z-rich-1")):
+            labels = self.annotations(group)[f"{CAPACITY}/labels"].split(",")
+            self.assertIn(f"topology.kubernetes.io/zone={zone}", labels)
+        group = {"autoscale": True, "machineCountMin": 0, "machineCountMax": 2}
+        for zone, label in (
+            ("_a zone_", "a-zone"),
+            ("a" * 70, "a" * 63),
+            (f"{'a' * 62}-b", None),
+            ("ü", None),
+        ):
+            objects = rendered({**group, "failureDomain": zone})
+            annotations = of_group(objects, "MachineDeployment")["metadata"]["annotations"]
+            found = dict(pair.split("=", 1) for pair in annotations[f"{CAPACITY}/labels"].split(","))
+            with self.subTest(zone=zone):
+                self.assertEqual(label, found.get("topology.kubernetes.io/zone"))
 
     def test_the_autoscaler_knows_the_taints_wherever_they_stand(self) -> None:
         self.assertEqual(

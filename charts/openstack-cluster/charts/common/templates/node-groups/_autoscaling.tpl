@@ -25,14 +25,17 @@ capacity.cluster-autoscaler.kubernetes.io/taints: {{ . | quote }}
 {{- end -}}
 
 {{/*
-key=value,key=value. The zone is what the cloud controller will say; one that cannot be a label is left out.
+key=value,key=value. The zone is what the cloud controller will say, which puts hyphens in place of what a label
+cannot have; one of which nothing is left, or whose cut end is no label, is left out.
+Source: https://github.com/kubernetes/cloud-provider-openstack/blob/master/pkg/util/util.go (SanitizeLabel)
 Arguments: root, group.
 */}}
 {{- define "openstack-cluster.nodeGroup.autoscaling.labels" -}}
 {{- $pairs := list -}}
 {{- with .group.failureDomain -}}
-{{- if regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$" . -}}
-{{- $pairs = list (printf "topology.kubernetes.io/zone=%s" .) -}}
+{{- $zone := regexReplaceAll "[^-a-zA-Z0-9_.]+" . "-" | trimAll "-_." | trunc 63 -}}
+{{- if regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$" $zone -}}
+{{- $pairs = list (printf "topology.kubernetes.io/zone=%s" $zone) -}}
 {{- end -}}
 {{- end -}}
 {{- range $key, $value := include "openstack-cluster.nodeGroup.nodeLabels" . | fromJson -}}
