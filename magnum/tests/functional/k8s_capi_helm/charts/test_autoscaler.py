@@ -77,7 +77,9 @@ class ScaleFromZeroTest(unittest.TestCase):
         ):
             objects = rendered({**group, "failureDomain": zone})
             annotations = of_group(objects, "MachineDeployment")["metadata"]["annotations"]
-            found = dict(pair.split("=", 1) for pair in annotations[f"{CAPACITY}/labels"].split(","))
+            found = dict(
+                pair.split("=", 1) for pair in annotations[f"{CAPACITY}/labels"].split(",")
+            )
             with self.subTest(zone=zone):
                 self.assertEqual(label, found.get("topology.kubernetes.io/zone"))
 
