@@ -117,7 +117,9 @@ class TestRenew(CertificatesCase):
         self.rows("--renew", "demo")
         version = self.kube.served_version(names.CONTROL_PLANE)
         path = ("rolloutAfter",) if version == "v1beta1" else ("rollout", "after")
-        self.assertEqual(f"{self.now:%Y-%m-%dT%H:%M}", self.after(*path)[:16])
+        replaced = datetime.datetime.fromisoformat(self.after(*path))
+        self.assertLessEqual(self.now.replace(microsecond=0), replaced)
+        self.assertLessEqual(replaced, self.wall_clock())
         after = [obj for obj in self.kube.everything() if obj["kind"] != "KubeadmControlPlane"]
         self.assertEqual(before, after)
 
