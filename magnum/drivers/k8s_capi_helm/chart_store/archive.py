@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 import contextlib
 import dataclasses
 import functools
+import gzip
 import hashlib
+import io
 import json
 import os
 import pathlib
@@ -130,6 +132,24 @@ def unpack(archive: pathlib.Path, into: pathlib.Path) -> pathlib.Path:
             f"{archive}: {type(error).__name__}: {error}",
         ) from None
     return only_chart(into)
+
+
+def pack_chart(directory: pathlib.Path, name: str) -> bytes:
+    """The chart as ``helm package`` would lay it out; the same files give the same bytes.
+
+    :param name: of the directory in the package.
+    """
+    raw = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as tar,
+    ):
+        for relative in archive_paths(directory):
+            entry = tarfile.TarInfo(f"{name}/{relative}")
+            content = (directory / relative).read_bytes()
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return raw.getvalue()
 
 
 def only_chart(directory: pathlib.Path) -> pathlib.Path:

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection
-import gzip
-import io
 import pathlib
-import tarfile
 
 from oslo_log import log as logging
 
@@ -45,7 +42,7 @@ class ChartConfigMaps:
         try:
             if self._kube.get(names.CONFIG_MAP, namespace, name) is not None:
                 return
-            package = _packed(pathlib.Path(chart.path))
+            package = chart_archive.pack_chart(pathlib.Path(chart.path), names.CLUSTER_CHART)
             if len(package) > _LARGEST:
                 LOG.warning(
                     "Chart %s %s is too large for a ConfigMap: it is not cached.",
@@ -102,18 +99,3 @@ def _manifest(namespace: str, chart: Chart, package: bytes) -> Json:
         "immutable": True,
         "binaryData": {_KEY: base64.b64encode(package).decode()},
     }
-
-
-def _packed(directory: pathlib.Path) -> bytes:
-    """The chart as ``helm package`` would lay it out; the same files give the same bytes."""
-    raw = io.BytesIO()
-    with (
-        gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w") as tar,
-    ):
-        for relative in chart_archive.archive_paths(directory):
-            entry = tarfile.TarInfo(f"{names.CLUSTER_CHART}/{relative}")
-            content = (directory / relative).read_bytes()
-            entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-    return raw.getvalue()

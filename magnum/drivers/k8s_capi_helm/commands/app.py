@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.commands.catalogue import (
     CatalogueShow,
 )
 from magnum.drivers.k8s_capi_helm.commands.certificates import Certificates
+from magnum.drivers.k8s_capi_helm.commands.chart_bundle import ChartBundle
 from magnum.drivers.k8s_capi_helm.commands.chart_fetch import ChartFetch
 from magnum.drivers.k8s_capi_helm.commands.chart_prune import ChartPrune
 from magnum.drivers.k8s_capi_helm.commands.charts import Charts
@@ -57,6 +58,7 @@ COMMANDS: Mapping[str, Any] = {
     "catalogue show": CatalogueShow,
     "certificates": Certificates,
     "charts": Charts,
+    "charts bundle": ChartBundle,
     "charts fetch": ChartFetch,
     "charts prune": ChartPrune,
     "check": Check,

@@ -24,7 +24,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     validate_labels,
     validate_nodegroup,
 )
-from magnum.drivers.k8s_capi_helm.model import Image, names, ResolvedNames
+from magnum.drivers.k8s_capi_helm.model import Chart, Image, Json, names, ResolvedNames
 from magnum.drivers.k8s_capi_helm.reconcile import credentials, install, policy_check, upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -64,7 +64,7 @@ def template_problems(
     if found:
         return
     try:
-        _check_first_cluster(run, new_template, images)
+        first_cluster(run, new_template, images)
     except errors.DriverError as error:
         if error.retryable:
             raise
@@ -117,14 +117,15 @@ def _label_problems(new_template: Template) -> Iterator[str]:
             yield f"Label '{name}' with the value '{text}' has no effect: {reason}"
 
 
-def _check_first_cluster(
-    run: Reconciliation, new_template: Template, images: Mapping[str, Image]
-) -> None:
-    """Go through what the driver checks when a cluster is created.
+def first_cluster(
+    run: Reconciliation, cluster_template: Template, images: Mapping[str, Image]
+) -> tuple[Chart, Json]:
+    """Chart and values of the first cluster of a template, by what the driver checks then.
 
+    :param images: as for :func:`template_problems`.
     :raises errors.DriverError: it would be refused, or a service does not answer.
     """
-    settings, cluster = run.settings, _cluster(new_template)
+    settings, cluster = run.settings, _cluster(cluster_template)
     nodegroups = [_nodegroup(cluster, role) for role in (reader.MASTER, "worker")]
     validate_cluster.validate_new_cluster(cluster, nodegroups, settings)
     request = reader.cluster_request(cluster, nodegroups, settings, release=_NAME)
@@ -144,7 +145,7 @@ def _check_first_cluster(
     )
     version = request.labels.kube_tag or facts.kubernetes_version
     policy_check.check_cluster_policy(settings, request, version)
-    install.render_cluster(request, facts, settings, chart)
+    return chart, install.render_cluster(request, facts, settings, chart)
 
 
 def _cluster(new_template: Template) -> Any:

@@ -190,6 +190,16 @@ class ChartNotFound(DriverError):
     """No source has the chart in the wanted version."""
 
 
+class RegistryUnreachable(DriverError):
+    """A registry of container images does not answer or answered 5xx."""
+
+    retryable = True
+
+
+class RegistryRefused(DriverError):
+    """A registry does not have an image, wants a login, or sends something else."""
+
+
 class CloudUnreachable(DriverError):
     """An OpenStack service does not answer or answered 5xx."""
 

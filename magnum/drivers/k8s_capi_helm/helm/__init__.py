@@ -3,5 +3,6 @@
 
 from magnum.drivers.k8s_capi_helm.helm.cli import END_MARGIN
 from magnum.drivers.k8s_capi_helm.helm.client import HelmClient
+from magnum.drivers.k8s_capi_helm.helm.packages import ChartPackages
 
-__all__ = ["END_MARGIN", "HelmClient"]
+__all__ = ["END_MARGIN", "ChartPackages", "HelmClient"]

@@ -30,12 +30,12 @@ OPENSTACK = frozenset(
     vcpus visibility volume zone
     """.split()
 )
-#: Words of Helm and of package managers.
+#: Words of Helm, of package managers and of registries.
 HELM = frozenset(
     """
-    archive argv artifact chart cli digest dry env helm history hook manifest oci package puller
-    registry release repository revision rollback schema stderr stdin stdout tag uninstall
-    values
+    archive argv artifact blob chart cli descriptor digest dry env helm history hook layout
+    manifest media oci package platform puller registry release repository revision rollback
+    schema stderr stdin stdout tag uninstall values
     """.split()
 )
 #: Nouns of programming, of networks and of Python.
