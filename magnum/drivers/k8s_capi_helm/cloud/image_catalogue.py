@@ -53,9 +53,12 @@ class ImageCatalogue:
         :param fields: further fields of the image, and its properties.
         :raises errors.DriverError: Glance refuses, or does not answer.
         """
+        # openstacksdk makes texts of everything but of this, and Glance wants a boolean here.
+        meta = {"is_hidden": fields.get("is_hidden", False)}
+        others = {field: value for field, value in fields.items() if field not in meta}
         with translate_errors("Glance", f"image '{name}'"):
             image = self._services.glance().create_image(
-                name, filename=str(path), allow_duplicates=True, wait=True, **fields
+                name, filename=str(path), allow_duplicates=True, wait=True, meta=meta, **others
             )
             return str(image.id)
 
@@ -85,4 +88,7 @@ def _listed(image: Any) -> ListedImage:
 
 
 def _properties(items: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, str]]:
-    return ((key, str(value)) for key, value in items if key not in _FIELDS and value is not None)
+    for key, value in items:
+        if key not in _FIELDS and value is not None:
+            # Glance has texts only, of which openstacksdk reads some as booleans.
+            yield key, str(value).lower() if isinstance(value, bool) else str(value)

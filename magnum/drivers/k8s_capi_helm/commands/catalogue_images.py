@@ -140,8 +140,14 @@ def _update(
     }
     wanted: dict[str, Any] = {**entry.fields, **entry.properties}
     before = {name: now.get(name, current.properties.get(name)) for name in wanted}
-    fields = {name: value for name, value in wanted.items() if before[name] != value}
+    fields = {name: value for name, value in wanted.items() if not _is_same(before[name], value)}
     if fields:
         texts = tuple(f"{name}: {before[name]!r} -> {value!r}" for name, value in fields.items())
         change = functools.partial(run.cloud().image_catalogue.change, current.image.id, fields)
         yield CatalogueChange("image", entry.name, "update", texts, change)
+
+
+def _is_same(before: Any, value: Any) -> bool:
+    """Whether a field has a value; a text that is a truth value may be in any case."""
+    texts = {str(before).lower(), str(value).lower()}
+    return bool(before == value or texts in ({"true"}, {"false"}))

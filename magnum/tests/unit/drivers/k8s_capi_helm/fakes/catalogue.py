@@ -110,7 +110,14 @@ class FakeCatalogue:
             yield image.Image.existing(**one)
 
     def _create_image(
-        self, name: str, *, filename: str, allow_duplicates: bool, wait: bool, **fields: Any
+        self,
+        name: str,
+        *,
+        filename: str,
+        meta: Mapping[str, Any],
+        allow_duplicates: bool,
+        wait: bool,
+        **fields: Any,
     ) -> Any:
         """As openstacksdk does; Glance hashes what is uploaded."""
         self._ask(f"create image {name}")
@@ -122,7 +129,7 @@ class FakeCatalogue:
             "size": len(data),
             "os_hash_algo": "sha512",
             "os_hash_value": hashlib.sha512(data).hexdigest(),
-            **_json(fields),
+            **_json({**fields, **meta}),
         }
         self._save_image(created)
         return image.Image.existing(**created)
