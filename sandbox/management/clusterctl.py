@@ -101,9 +101,10 @@ def components(providers: Providers) -> list[Component]:
     ]
 
 
-def initialize(state: State, providers: Providers) -> None:
+def initialize(state: State, providers: Providers, *, webhooks: bool = True) -> None:
     """``clusterctl init``: what runs becomes known to clusterctl, and movable.
 
+    :param webhooks: False for a management cluster without managers.
     :raises SandboxError: clusterctl refuses.
     """
     Api(server.kubeconfig(state)).apply_all(_cert_manager())
@@ -111,7 +112,8 @@ def initialize(state: State, providers: Providers) -> None:
         f"{plural}.cert-manager.io" for plural in _CERT_MANAGER.values()
     )
     with progress.step("clusterctl init (real)"):
-        run(state, providers, "init", *(one.choice for one in components(providers)))
+        chosen = [one.choice for one in components(providers)]
+        run(state, providers, "init", *chosen, webhooks=webhooks)
 
 
 def upgrade(state: State, providers: Providers) -> str:
@@ -135,13 +137,14 @@ def move(source: State, target: State, namespace: str) -> str:
     return run(source, providers, "move", option, f"--namespace={namespace}", "-v=2")
 
 
-def run(state: State, providers: Providers, *arguments: str) -> str:
+def run(state: State, providers: Providers, *arguments: str, webhooks: bool = True) -> str:
     """Run clusterctl on a management cluster, and return what it says.
 
     :param providers: what its repository has, besides the sandbox's present ones.
+    :param webhooks: whether its repository has webhooks.
     :raises SandboxError: it fails, with its last lines.
     """
-    configuration = repository(state, providers)
+    configuration = repository(state, providers, webhooks=webhooks)
     command = [
         str(binaries.one(program())),
         *arguments,
@@ -168,12 +171,15 @@ def run(state: State, providers: Providers, *arguments: str) -> str:
     return said
 
 
-def repository(state: State, providers: Providers) -> Path:
+def repository(state: State, providers: Providers, *, webhooks: bool = True) -> Path:
     """Write the repository for a management cluster; returns clusterctl's configuration."""
     root = state.path("management", "clusterctl", "x").parent
     entries: list[Document] = []
     for wanted in (Providers.of(state), providers):
-        entries = [_write(state, root, wanted, one) for one in components(wanted)]
+        entries = [
+            _write(root, one, _documents(state, wanted, one, webhooks=webhooks))
+            for one in components(wanted)
+        ]
     configuration = {
         "providers": entries,
         "cert-manager": {"externallyProvisioned": "true", "timeout": "1m"},
@@ -183,11 +189,10 @@ def repository(state: State, providers: Providers) -> Path:
     return path
 
 
-def _write(state: State, root: Path, providers: Providers, one: Component) -> Document:
+def _write(root: Path, one: Component, documents: list[Document]) -> Document:
     """Write the files of one provider; returns its entry in the configuration."""
     place = root / one.label / f"v{one.release.version}"
     place.mkdir(parents=True, exist_ok=True)
-    documents = _documents(state, providers, one)
     (place / one.file).write_text(yaml.safe_dump_all(documents, sort_keys=False))
     metadata = (one.release.directory() / "metadata.yaml").read_text()
     (place / "metadata.yaml").write_text(metadata)
@@ -195,10 +200,12 @@ def _write(state: State, root: Path, providers: Providers, one: Component) -> Do
     return {"name": name, "type": kind, "url": f"file://{place / one.file}"}
 
 
-def _documents(state: State, providers: Providers, one: Component) -> list[Document]:
+def _documents(
+    state: State, providers: Providers, one: Component, *, webhooks: bool
+) -> list[Document]:
     path = binaries.build(providers) / binaries.MANIFESTS
     found = [entry for entry in json.loads(path.read_text()) if entry["manager"] == one.manager]
-    addresses = {one.manager: crds.webhook_address(state, one.manager)}
+    addresses = {one.manager: crds.webhook_address(state, one.manager) if webhooks else ""}
     labels = {"control-plane": f"{one.manager}-controller-manager"}
     pod = {"containers": [{"name": "manager", "image": f"{one.manager}:v{one.release.version}"}]}
     deployment = {
@@ -213,6 +220,8 @@ def _documents(state: State, providers: Providers, one: Component) -> list[Docum
     }
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one.namespace}}
     localized = manifests.localize(found, addresses, Pki(state).authority.read_bytes())
+    if not webhooks:
+        localized = [document for document in localized if "webhooks" not in document]
     return [namespace, *localized, deployment]
 
 
