@@ -207,7 +207,11 @@ def _documents(
     found = [entry for entry in json.loads(path.read_text()) if entry["manager"] == one.manager]
     addresses = {one.manager: crds.webhook_address(state, one.manager) if webhooks else ""}
     labels = {"control-plane": f"{one.manager}-controller-manager"}
-    pod = {"containers": [{"name": "manager", "image": f"{one.manager}:v{one.release.version}"}]}
+    pod = {
+        "containers": [
+            {"name": "manager", "image": f"example.org/{one.manager}:v{one.release.version}"}
+        ]
+    }
     deployment = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

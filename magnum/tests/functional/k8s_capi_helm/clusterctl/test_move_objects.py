@@ -112,6 +112,7 @@ class TestMoveObjects(unittest.TestCase):
             self.assertEqual(record, self._record(target))
             self.assertIsNone(source.kube.get(names.NAMESPACE, None, NAMESPACE) and source.titles())
             self._upgrade(target)
+            self._act_as_controllers(target)
             before, record = target.titles(), self._record(target)
 
     def _make(self) -> None:
@@ -157,6 +158,7 @@ class TestMoveObjects(unittest.TestCase):
             "type": "ControlPlaneInitialized",
             "status": "True",
             "reason": "Initialized",
+            "message": "",
             "lastTransitionTime": "2026-11-28T00:00:00Z",
         }
         done = {"infrastructureProvisioned": True, "controlPlaneInitialized": True}
