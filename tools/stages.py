@@ -149,7 +149,7 @@ STAGES = {
         ),
         *(
             Stage(name, name, 60, counts=True, binaries=True, sandbox=True, live=True)
-            for name in ("functional-core-capi", "functional-management", "functional-capi-upgrade")
+            for name in ("functional-core-capi", "clusterctl")
         ),
         *(
             Stage(
