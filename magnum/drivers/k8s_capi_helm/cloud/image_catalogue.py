@@ -68,8 +68,8 @@ class ImageCatalogue:
         :raises errors.DriverError: Glance refuses, or does not answer.
         """
         with translate_errors("Glance", f"image '{image_id}'"):
-            glance = self._services.glance()
-            glance.update_image(glance.get_image(image_id), **fields)
+            # By its id: openstacksdk would patch away what only answers have, such as "stores".
+            self._services.glance().update_image(image_id, **fields)
 
 
 def _listed(image: Any) -> ListedImage:

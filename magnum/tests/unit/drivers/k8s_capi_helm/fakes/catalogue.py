@@ -134,9 +134,9 @@ class FakeCatalogue:
         self._save_image(created)
         return image.Image.existing(**created)
 
-    def _update_image(self, found: Any, **fields: Any) -> Any:
-        self._ask(f"update image {found.id}")
-        changed = {**(self._things.image(self._viewer, found.id) or {}), **_json(fields)}
+    def _update_image(self, image_id: str, **fields: Any) -> Any:
+        self._ask(f"update image {image_id}")
+        changed = {**(self._things.image(self._viewer, image_id) or {}), **_json(fields)}
         self._save_image(changed)
         return image.Image.existing(**changed)
 
