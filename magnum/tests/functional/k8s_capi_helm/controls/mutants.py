@@ -2313,6 +2313,72 @@ _OPERATION = (
         ("test_command_rollout_patch.TestPatch",),
     ),
 )
+#: Several management clusters.
+_MANAGEMENTS = (
+    Mutant(
+        "no-note-of-the-management-cluster",
+        "a new cluster's row does not say on which management cluster it is",
+        f"{DRIVER}/handlers/finalize_deletion.py",
+        "stack_id=with_management(release, run.clients.management)",
+        "stack_id=release",
+        Suite.UNIT,
+        ("test_two_management_clusters.TestChosen",),
+    ),
+    Mutant(
+        "draining-is-no-condition",
+        "a draining management cluster gets new clusters",
+        f"{DRIVER}/reconcile/management_choice.py",
+        "    if management.is_draining:\n",
+        "    if False:\n",
+        Suite.UNIT,
+        ("test_management_clusters.TestChoice",),
+    ),
+    Mutant(
+        "silent-management-cluster-is-chosen",
+        "a new cluster goes to a management cluster that does not respond",
+        f"{DRIVER}/reconcile/management_choice.py",
+        "by_weight(responding or found, ",
+        "by_weight(found, ",
+        Suite.UNIT,
+        ("test_two_management_clusters.TestChosen",),
+    ),
+    Mutant(
+        "requests-to-the-default-management-cluster",
+        "a request is about the default management cluster, whatever the row says",
+        f"{DRIVER}/driver.py",
+        "        own_clients = self._clients().at(management_of(cluster.stack_id))\n",
+        "        own_clients = self._clients()\n",
+        Suite.UNIT,
+        ("test_two_management_clusters.TestVerbs",),
+    ),
+    Mutant(
+        "lease-looked-for-on-one",
+        "the Lease of a row without a release stays on another management cluster",
+        f"{DRIVER}/handlers/finalize_deletion.py",
+        "    for clients in run.clients.all_clients():\n",
+        "    for clients in (run.clients,):\n",
+        Suite.UNIT,
+        ("test_two_management_clusters.TestVerbs",),
+    ),
+    Mutant(
+        "moved-without-its-lock",
+        "the record of a cluster is switched while a conductor changes it",
+        f"{DRIVER}/commands/move.py",
+        "    if former is not None:\n        locks",
+        "    if False:\n        locks",
+        Suite.UNIT,
+        ("test_command_move.TestRefused",),
+    ),
+    Mutant(
+        "part-of-a-project-moves",
+        "clusterctl takes clusters along whose record stays",
+        f"{DRIVER}/commands/move.py",
+        "    if others:\n",
+        "    if False:\n",
+        Suite.UNIT,
+        ("test_command_move.TestRefused",),
+    ),
+)
 MUTANTS = (
     *_COMMANDS,
     *_OPERATION,
@@ -2333,4 +2399,5 @@ MUTANTS = (
     *_BOUNDS,
     *_NAMES,
     *_SITES,
+    *_MANAGEMENTS,
 )
