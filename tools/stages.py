@@ -118,6 +118,7 @@ STAGES = {
         Stage("sandbox", "sandbox-tests", 20, counts=True, binaries=True, sandbox=True),
         Stage("charts", "charts", 20, counts=True, binaries=True, sandbox=True),
         Stage("addons", "addons", 20, counts=True, binaries=True, sandbox=True),
+        Stage("metrics", "metrics", 60, counts=True, sandbox=True, live=True),
         Stage("envtest", "envtest", 20, counts=True, binaries=True, sandbox=True),
         Stage(
             "functional-core",

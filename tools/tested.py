@@ -172,6 +172,7 @@ SUBJECTS: dict[str, Callable[[], list[Subject]]] = {
     "programs.sandbox": tested_programs.sandbox,
     "programs.addon-provider": tested_programs.addon_provider,
     "programs.kubeadm": tested_programs.kubeadm,
+    "programs.prometheus": tested_programs.prometheus,
 }
 
 

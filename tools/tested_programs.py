@@ -60,6 +60,13 @@ def kubeadm() -> list[Subject]:
     return [_subject("kubeadm", one.version) for one in kubernetes_releases.selected()]
 
 
+def prometheus() -> list[Subject]:
+    """The promtool of Prometheus."""
+    from sandbox.management import prometheus as programs
+
+    return [_subject(programs.PROMTOOL.name, programs.PROMTOOL.version)]
+
+
 def _checkout(variable: str, name: str) -> list[Subject]:
     directory = os.environ.get(variable)
     return [_subject(name, described(Path(directory)))] if directory else []

@@ -57,6 +57,7 @@ class Program:
     :ivar serves_webhooks: it must be told to keep to loopback, see :mod:`gomodules`.
     :ivar also: another file name under which a machine may have it.
     :ivar release: it is built in this release's own module instead.
+    :ivar tags: build tags, with commas between them.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Program:
     serves_webhooks: bool = False
     also: str = ""
     release: PinnedModule | None = None
+    tags: str = ""
 
     @property
     def linker_flags(self) -> str:
@@ -79,6 +81,8 @@ class Program:
         parts = [self.name, self.package, self.linker_flags, str(self.serves_webhooks)]
         if self.serves_webhooks:
             parts.append(gomodules.LOOPBACK.replacement)
+        if self.tags:
+            parts.append(self.tags)
         if self.release:
             return _digest(*parts, self.release.dependency, *self.release.pins())
         ours = self.package.removeprefix("./") if self.package.startswith("./") else ""
@@ -231,6 +235,7 @@ def _compile(program: Program, target: Path, store: Path) -> None:
     with progress.step(f"build {program.name} {program.version}") as step:
         draft = target.with_name(f".{target.name}.draft")
         command = ["go", "build", "-trimpath", "-ldflags", program.linker_flags, "-o", str(draft)]
+        command += ["-tags", program.tags] if program.tags else []
         module = program.release.directory() if program.release else program.module
         modfile = _modfile(program, module, store)
         # The directory vendor, which a download of Kubernetes has without its contents, is no

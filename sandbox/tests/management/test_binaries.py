@@ -3,6 +3,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 import contextlib
+import dataclasses
 import io
 import os
 from pathlib import Path
@@ -11,7 +12,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from sandbox.management import binaries, manifests
+from sandbox.management import binaries, manifests, prometheus
 from sandbox.management.releases import Providers
 from sandbox.state import file_lock, SandboxError, State
 
@@ -166,8 +167,9 @@ class TestDigest(unittest.TestCase):
             binaries.Program("helm", "helm", helm.package, helm.version, helm.ask),
             binaries.Program("helm", "helm", "other", helm.version, helm.ask, helm.flags),
             binaries.Program("helm", "etcd", helm.package, helm.version, helm.ask, helm.flags),
+            dataclasses.replace(helm, tags="minimal"),
         ]
-        self.assertEqual(4, len({program.digest() for program in (helm, *others)}))
+        self.assertEqual(5, len({program.digest() for program in (helm, *others)}))
 
     def test_every_program_is_stripped_and_kubernetes_knows_its_version(self) -> None:
         for program in binaries.programs(Providers()):
@@ -186,5 +188,6 @@ class TestDigest(unittest.TestCase):
             ("helm", f"helm.sh/helm/v3 v{binaries.HELM.version}"),
             ("helm", f"helm.sh/helm/v4 v{binaries.HELM4.version}"),
             ("etcd", "go.etcd.io/etcd/server/v3 v3.6.6"),
+            ("prometheus", f"{prometheus.MODULE} v{prometheus.MODULE_VERSION}"),
         ):
             self.assertIn(line, (gomodules.GO / module / "go.mod").read_text())
