@@ -11,6 +11,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import failed_clusters, watch_trigger
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.model.management_cluster import DEFAULT_MANAGEMENT
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case
 
@@ -469,13 +470,13 @@ class TestPrompts(WatchingWorld):
         self.in_place()
         self.sync()
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
-        watch_trigger.confirm(builders.RELEASE)
+        watch_trigger.confirm(DEFAULT_MANAGEMENT, builders.RELEASE)
         self.assertEqual(
             ("CREATE_COMPLETE", None), (self.cluster().status, self.cluster().status_reason)
         )
         # It is at rest now, and nothing of it is in progress.
         self.kube.calls.clear()
-        watch_trigger.confirm(builders.RELEASE)
+        watch_trigger.confirm(DEFAULT_MANAGEMENT, builders.RELEASE)
         self.assertEqual([], self.kube.calls)
 
     def test_an_end_is_told_by_the_job_whose_pass_has_ended_it(self) -> None:
@@ -487,7 +488,7 @@ class TestPrompts(WatchingWorld):
         def meanwhile(verb: str, kind: names.Kind, name: str) -> None:
             if (verb, kind) == ("list", names.MACHINE):
                 self.kube.before = None
-                watch_trigger.confirm(builders.RELEASE)
+                watch_trigger.confirm(DEFAULT_MANAGEMENT, builders.RELEASE)
 
         self.kube.before = meanwhile
         for cluster in (late, later):
@@ -500,7 +501,7 @@ class TestPrompts(WatchingWorld):
         self.in_place()
         self.assertTrue(self.sync())
         self.break_a_machine()
-        watch_trigger.confirm(builders.RELEASE)
+        watch_trigger.confirm(DEFAULT_MANAGEMENT, builders.RELEASE)
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
 
     def test_the_second_look_comes_by_itself(self) -> None:
