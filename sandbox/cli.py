@@ -12,7 +12,7 @@ from sandbox import faults, processes, progress, stack
 from sandbox.cloud import magnum_release
 from sandbox.cloud.conductor_layout import Layout, RABBIT, TRANSPORTS
 from sandbox.cloud.config import CERTIFICATE_STORES
-from sandbox.management import releases
+from sandbox.management import addon_provider, releases, tenant_api
 from sandbox.management.releases import Providers
 from sandbox.state import SandboxError, State
 
@@ -76,6 +76,18 @@ def _parser() -> argparse.ArgumentParser:
         )
         _add_providers(command)
         command.add_argument(
+            "--tenant-api",
+            choices=tenant_api.MODES,
+            help="API servers of the clusters: memory, or real, with etcd, kube-apiserver and "
+            "their controllers for each cluster (default: unchanged, initially memory)",
+        )
+        command.add_argument(
+            "--addon-provider",
+            choices=addon_provider.KINDS,
+            help="who installs addons: simulated, or real, a checkout of which $ADDON_PROVIDER "
+            "names, with --tenant-api real (default: unchanged, initially simulated)",
+        )
+        command.add_argument(
             "--driver",
             metavar="NAME",
             help="driver that Magnum has instead of this project's, with --magnum 20 "
@@ -130,7 +142,7 @@ def _add_providers(command: argparse.ArgumentParser) -> None:
 
 
 def _up(state: State, arguments: argparse.Namespace) -> None:
-    stack.up(state, arguments.certificates, _layout(arguments), _providers(state, arguments))
+    stack.up(state, *_choices(state, arguments))
 
 
 def _down(state: State, _: argparse.Namespace) -> None:
@@ -138,7 +150,20 @@ def _down(state: State, _: argparse.Namespace) -> None:
 
 
 def _reset(state: State, arguments: argparse.Namespace) -> None:
-    stack.reset(state, arguments.certificates, _layout(arguments), _providers(state, arguments))
+    stack.reset(state, *_choices(state, arguments))
+
+
+def _choices(
+    state: State, arguments: argparse.Namespace
+) -> tuple[str | None, Layout | None, Providers, str | None, str | None]:
+    """What was said about the sandbox."""
+    return (
+        arguments.certificates,
+        _layout(arguments),
+        _providers(state, arguments),
+        arguments.tenant_api,
+        arguments.addon_provider,
+    )
 
 
 def _providers(state: State, arguments: argparse.Namespace) -> Providers:

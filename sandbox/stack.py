@@ -26,12 +26,16 @@ def up(
     certificates: str | None = None,
     layout: Layout | None = None,
     providers: Providers | None = None,
+    tenant_api: str | None = None,
+    addon_provider: str | None = None,
 ) -> None:
     """Start the whole sandbox: binaries, cloud and management cluster side by side, Magnum.
 
     :param certificates: see ``sandbox.cloud.up``; None for as before.
     :param layout: of Magnum; None for as before.
     :param providers: Cluster API and its OpenStack provider; None for as before.
+    :param tenant_api: one of ``sandbox.management.tenant_api.MODES``; None for as before.
+    :param addon_provider: one of ``sandbox.management.addon_provider.KINDS``; None for as before.
     :raises SandboxError: something does not start; what runs already goes on running. Or Magnum
         runs in another layout.
     """
@@ -41,6 +45,7 @@ def up(
     store = certificates or state.get("certificates") or CERTIFICATE_STORES[0]
     with _turn(state):
         _lay_out(state, layout or Layout.of(state))
+        management.choose_tenants(state, tenant_api, addon_provider)
         management.choose(state, providers or Providers.of(state))
         bin_dir = management.build(state)
         state.record(bin_dir=str(bin_dir))
@@ -113,6 +118,8 @@ def reset(
     certificates: str | None = None,
     layout: Layout | None = None,
     providers: Providers | None = None,
+    tenant_api: str | None = None,
+    addon_provider: str | None = None,
 ) -> None:
     """Delete all data of the sandbox and start it again, on the same ports."""
     down(state)
@@ -122,7 +129,7 @@ def reset(
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         state.record(cloud_ready=None, faults=None, upgraded=None)
-    up(state, certificates, layout, providers)
+    up(state, certificates, layout, providers, tenant_api, addon_provider)
 
 
 def environment(state: State) -> dict[str, str]:

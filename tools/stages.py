@@ -152,6 +152,15 @@ STAGES = {
             Stage(name, name, 60, counts=True, binaries=True, sandbox=True, live=True)
             for name in ("functional-core-capi", "clusterctl")
         ),
+        Stage(
+            "functional-tenant",
+            "functional-tenant",
+            45,
+            counts=True,
+            binaries=True,
+            sandbox=True,
+            live=True,
+        ),
         *(
             Stage(
                 f"functional-faults-{n}",

@@ -44,10 +44,25 @@ def documents(addon: rules.Document, rendered: Any) -> list[Document]:
                 "namespace": spec["targetNamespace"],
                 "labels": {"app.kubernetes.io/managed-by": "Helm"},
             },
-            "spec": {"selector": {"matchLabels": {"app": name}}},
+            "spec": _pods(kind, name),
         }
         for kind, name in CHARTS.get(spec["chart"]["name"], ())
     ]
+
+
+def _pods(kind: str, name: str) -> Document:
+    """Pods that run on every node, as those of core addons do, in the shape that an API takes."""
+    labels = {"app": name}
+    spec = {
+        "containers": [{"name": name, "image": f"example.org/{name}"}],
+        "tolerations": [{"operator": "Exists"}],
+    }
+    replicas = {"replicas": 1} if kind == "Deployment" else {}
+    return {
+        **replicas,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": spec},
+    }
 
 
 class Inside:
@@ -68,11 +83,21 @@ class Inside:
         for one in found:
             if (one["apiVersion"], one["kind"]) not in KINDS:
                 continue
-            try:
-                self._connection.request("POST", _path(one, namespace), body=one)
-            except Refused as error:
-                if error.status != 409:
-                    raise
+            path = _path(one, namespace)
+            if self._make(path, one) == 404:  # no namespace yet: Helm is told to create it
+                name = path.split("/")[-2]
+                self._make("/api/v1/namespaces", {"metadata": {"name": name}})
+                self._make(path, one, tolerated=(409,))
+
+    def _make(self, path: str, one: Document, tolerated: tuple[int, ...] = (404, 409)) -> int:
+        """Make an object; the status of the response that was tolerated, 0 without one."""
+        try:
+            self._connection.request("POST", path, body=one)
+        except Refused as error:
+            if error.status not in tolerated:
+                raise
+            return error.status
+        return 0
 
     def remove(self, found: Iterable[Document], namespace: str) -> None:
         """Take away what is there.

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What differs in Magnum's configuration by its layout: processes, database, packaged files."""
 
+import yaml
+
 from sandbox import database
 from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.ini import packaged, Sections
 from sandbox.cloud.magnum_release import PREDECESSOR, ROOT
 from sandbox.cloud.services import HOST
+from sandbox.management import addon_provider, chart_repository
 from sandbox.management.releases import Providers
 from sandbox.state import State
 
@@ -43,14 +46,18 @@ def of(state: State, layout: Layout) -> Sections:
 def overlays(state: State) -> dict[str, object]:
     """Options for the overlay with which an operator tells the chart of an older Cluster API.
 
-    The driver reads overlays for each release of a chart, so that it is right after an upgrade too.
+    With the real addon provider it also says where the charts of addons are. The driver reads
+    overlays for each release of a chart, so that it is right after an upgrade too.
     """
     capi = Providers.of(state).capi
     path = state.path("cloud", "overlays", "site.yaml")
-    if capi.minor >= CHART_DEFAULT:
+    text = OVERLAY.format(*capi.minor) if capi.minor < CHART_DEFAULT else ""
+    if addon_provider.chosen(state) == addon_provider.REAL:
+        text += yaml.safe_dump(chart_repository.overlay(state))
+    if not text:
         path.unlink(missing_ok=True)
         return {}
-    path.write_text(OVERLAY.format(*capi.minor))
+    path.write_text(text)
     return {"overlay_directory": path.parent}
 
 

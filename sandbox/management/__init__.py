@@ -2,7 +2,17 @@
 """The management cluster of a sandbox: real Kubernetes, Cluster API and CAPO as plain processes."""
 
 from sandbox.management.binaries import build
-from sandbox.management.lifecycle import choose, down, status, up, up_api
+from sandbox.management.lifecycle import choose, choose_tenants, down, status, up, up_api
 from sandbox.management.server import driver_kubeconfig, kubeconfig
 
-__all__ = ["build", "choose", "down", "driver_kubeconfig", "kubeconfig", "status", "up", "up_api"]
+__all__ = [
+    "build",
+    "choose",
+    "choose_tenants",
+    "down",
+    "driver_kubeconfig",
+    "kubeconfig",
+    "status",
+    "up",
+    "up_api",
+]

@@ -109,6 +109,8 @@ HELM = Program(
     ("version", "--short"),
     "-X helm.sh/helm/v3/internal/version.version=v3.22.0",
 )
+#: Only tenants' clusters have one: in the management cluster there is no node.
+SCHEDULER = _kubernetes("kube-scheduler", "--version")
 #: No part of a management cluster: the charts are tested with it too.
 HELM4 = Program(
     "helm4",
@@ -213,7 +215,7 @@ def _fill(place: Path, store: Path, providers: Providers) -> None:
         if source is None:
             builds.append((program, stored))
         else:
-            _link(place / program.name, source)
+            link(place / program.name, source)
     if builds:
         gomodules.require_go()
         progress.say(
@@ -222,13 +224,13 @@ def _fill(place: Path, store: Path, providers: Providers) -> None:
         )
     for program, stored in builds:
         _compile(program, stored, store)
-        _link(place / program.name, stored)
+        link(place / program.name, stored)
     stored = store / f"manifests-{manifests.digest(providers)}.json"
     if not stored.exists():
         with progress.step("read CRDs and webhooks of the same modules") as step:
             manifests.write(stored, providers)
             step.size(stored)
-    _link(place / MANIFESTS, stored)
+    link(place / MANIFESTS, stored)
 
 
 def _compile(program: Program, target: Path, store: Path) -> None:
@@ -292,7 +294,8 @@ def same_minor(version: str, program: Program) -> bool:
     return version.split(".")[:2] == program.version.split(".")[:2]
 
 
-def _link(link: Path, source: Path) -> None:
+def link(link: Path, source: Path) -> None:
+    """Let a name lead to a program, at once, whatever it led to before."""
     draft = link.with_name(f".{link.name}.draft")
     draft.unlink(missing_ok=True)
     draft.symlink_to(source)

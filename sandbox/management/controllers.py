@@ -16,7 +16,13 @@ import urllib.error
 import urllib.request
 
 from sandbox import processes
-from sandbox.management import binaries, server
+from sandbox.management import (
+    addon_provider,
+    binaries,
+    chart_repository,
+    server,
+    tenant_api,
+)
 from sandbox.management.pki import Pki
 from sandbox.management.releases import CAPO_MIGRATES, Providers
 from sandbox.state import State
@@ -93,16 +99,29 @@ def is_idle(state: State, name: str) -> bool:
 
 def start_players(state: State, place: Path) -> None:
     """Start what plays the machines, the addon provider and the leader election."""
+    _start_addon_provider(state, place)  # the real one makes the CRDs that the machines watch
     health = f"127.0.0.1:{state.port(f'{MACHINES}-health')}"
     machines = [binaries.require(place, MACHINES), f"--health-addr={health}"]
+    machines += tenant_api.arguments(state, place)
     processes.start(state, MACHINES, machines, env=_environment(state))
-    port = state.port(f"{ADDONS}-health")
-    addons = [sys.executable, "-m", "sandbox.addons", f"--port={port}", f"--retry={ADDON_RETRY}"]
-    processes.start(state, ADDONS, addons, env=_environment(state), cwd=CHECKOUT)
     elections = [sys.executable, "-m", "sandbox.management.leader_leases", f"--dir={state.root}"]
     processes.start(state, ELECTIONS, elections, env=_environment(state), cwd=CHECKOUT)
     for name in (MACHINES, ADDONS):
         processes.wait_ready(state, name, partial(healthy, state, name), START_TIMEOUT)
+
+
+def _start_addon_provider(state: State, place: Path) -> None:
+    """The simulated one, or the real one with the charts that it can have here."""
+    port = state.port(f"{ADDONS}-health")
+    argv = [sys.executable, "-m", "sandbox.addons", f"--port={port}", f"--retry={ADDON_RETRY}"]
+    env = _environment(state)
+    if addon_provider.chosen(state) == addon_provider.REAL:
+        chart_repository.start(state, place)
+        argv, own = addon_provider.prepare(state, place, f"127.0.0.1:{port}")
+        env = {**env, **own}
+    processes.start(state, ADDONS, argv, env=env, cwd=CHECKOUT)
+    if addon_provider.chosen(state) == addon_provider.REAL:
+        processes.wait_ready(state, ADDONS, partial(healthy, state, ADDONS), START_TIMEOUT)
 
 
 def healthy(state: State, name: str) -> bool:

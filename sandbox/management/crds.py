@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.management import binaries, controllers, manifests
+from sandbox.management import addon_provider, binaries, controllers, manifests
 from sandbox.management.api import Api
 from sandbox.management.connection import Document
 from sandbox.management.pki import Pki
@@ -52,6 +52,8 @@ def wanted(state: State, place: Path, *, webhooks: bool = True) -> list[Document
         for manager in controllers.NAMES
     }
     documents = manifests.localize(found, addresses, Pki(state).authority.read_bytes())
+    if addon_provider.chosen(state) == addon_provider.REAL:  # it applies its own, and no others
+        documents = [one for one in documents if not _is_of_addons(one)]
     if not webhooks:
         documents = [document for document in documents if "webhooks" not in document]
     namespace = {"apiVersion": "v1", "kind": "Namespace"}
@@ -62,6 +64,12 @@ def wanted(state: State, place: Path, *, webhooks: bool = True) -> list[Document
 def webhook_address(state: State, manager: str) -> str:
     """Base URL of a manager's webhook server."""
     return f"https://127.0.0.1:{state.port(f'{manager}-webhook')}"
+
+
+def _is_of_addons(document: Document) -> bool:
+    if document["kind"] != manifests.CRD:
+        return False
+    return str(document["spec"]["group"]) == addon_provider.GROUP
 
 
 def rbac() -> list[Document]:

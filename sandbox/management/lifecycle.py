@@ -4,7 +4,16 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from sandbox import processes, progress
-from sandbox.management import binaries, controllers, crds, janitor, server
+from sandbox.management import (
+    addon_provider,
+    binaries,
+    chart_repository,
+    controllers,
+    crds,
+    janitor,
+    server,
+    tenant_api,
+)
 from sandbox.management.api import Api
 from sandbox.management.releases import Providers
 from sandbox.state import State
@@ -40,6 +49,17 @@ def choose(state: State, providers: Providers) -> None:
     providers.record(state)
 
 
+def choose_tenants(state: State, api: str | None, provider: str | None) -> None:
+    """Remember what API servers clusters have, and who installs their addons; None for as before.
+
+    :raises SandboxError: clusters run with another API server, or the real addon provider lacks
+        something.
+    """
+    if api:
+        tenant_api.choose(state, api)
+    addon_provider.choose(state, provider or addon_provider.chosen(state))
+
+
 def up(state: State) -> None:
     """Start the whole management cluster; what runs already is left alone.
 
@@ -50,7 +70,8 @@ def up(state: State) -> None:
     """
     up_api(state, reconcile=True)
     place = binaries.build(state)
-    with progress.step("machines, addon provider and leader election (simulated)"):
+    kind = addon_provider.chosen(state)
+    with progress.step(f"machines, addon provider ({kind}) and leader election"):
         controllers.start_players(state, place)
 
 
@@ -81,7 +102,7 @@ def down(state: State) -> None:
     Controllers go first, all at once, so that none sees the API server vanish for long.
     """
     late = ("kube-apiserver", "etcd")
-    first = [janitor.NAME, *(name for name in PROCESSES if name not in late)]
+    first = [janitor.NAME, chart_repository.NAME, *(name for name in PROCESSES if name not in late)]
     with ThreadPoolExecutor(len(first)) as pool:
         list(pool.map(lambda name: processes.stop(state, name), first))
     for name in late:
@@ -94,10 +115,8 @@ def status(state: State) -> list[tuple[str, str]]:
     One that runs and does not answer is ``not answering``. The janitor is there if it was started.
     """
     started = {janitor.NAME: "real"} if processes.recorded(state, janitor.NAME) else {}
-    return [
-        (name, f"{_condition(state, name)} ({kind})")
-        for name, kind in {**PROCESSES, **started}.items()
-    ]
+    kinds = {**PROCESSES, controllers.ADDONS: addon_provider.chosen(state), **started}
+    return [(name, f"{_condition(state, name)} ({kind})") for name, kind in kinds.items()]
 
 
 def _condition(state: State, name: str) -> str:

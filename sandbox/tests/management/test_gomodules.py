@@ -106,7 +106,7 @@ class TestPrograms(unittest.TestCase):
 
     def test_the_go_tests_pass(self) -> None:
         said = gomodules.run(
-            "clusterapi", ["go", "test", "-trimpath", "./machines"], GO_TEST_TIMEOUT
+            "clusterapi", ["go", "test", "-trimpath", "./machines/..."], GO_TEST_TIMEOUT
         )
         self.assertRegex(said, r"(?m)^ok\s+sandbox/clusterapi/machines")
 

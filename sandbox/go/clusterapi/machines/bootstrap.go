@@ -18,6 +18,7 @@ type registration struct {
 
 // kubeadmDocument is what is read of a document of kubeadm's configuration.
 type kubeadmDocument struct {
+	text string
 	Kind string `json:"kind"`
 	Node *struct {
 		Taints           *[]corev1.Taint `json:"taints"`
@@ -41,7 +42,7 @@ func readKubeadm(cloudInit []byte) ([]kubeadmDocument, error) {
 			continue
 		}
 		for _, text := range strings.Split(file.Content, "\n---\n") {
-			var document kubeadmDocument
+			document := kubeadmDocument{text: strings.TrimSuffix(strings.TrimPrefix(text, "---\n"), "\n")}
 			if err := yaml.Unmarshal([]byte(text), &document); err != nil {
 				return nil, fmt.Errorf("%s is not kubeadm configuration: %w", file.Path, err)
 			}

@@ -46,7 +46,7 @@ func TestReadImages(t *testing.T) {
 }
 
 func TestTheClusterHasTheImagesThatWereAskedFor(t *testing.T) {
-	w := allWorkloads(t).at(client.ObjectKey{Namespace: "p", Name: "one"})
+	w := inMemory(allWorkloads(t), client.ObjectKey{Namespace: "p", Name: "one"})
 	if err := w.joinControlPlane(t.Context(), "a", images{"r/p:1", "r/d:1"}, "uid"); err != nil {
 		t.Fatal(err)
 	}

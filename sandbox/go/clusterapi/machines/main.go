@@ -9,6 +9,8 @@
 // behind them. Played is the rest: there is no operating system, no pod ever runs, and every
 // client with a certificate of the cluster's CA may do everything.
 //
+// With --tenant-folder the control planes are real, see the package tenant; their content is on disk.
+//
 // A workload API server listens on the host and port of its Cluster's controlPlaneEndpoint, which
 // must be a loopback address. Its content lives in memory. After a restart of this program the
 // machines that had joined are there again at once, with their nodes and etcd members; objects
@@ -33,6 +35,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"sandbox/clusterapi/machines/tenant"
 )
 
 // delays are the seconds that a real machine would take, as short as the user wants them.
@@ -45,19 +49,23 @@ type delays struct {
 func main() {
 	var wait delays
 	var health string
+	var tenants tenant.Options
 	flag.DurationVar(&wait.join, "join", 3*time.Second, "from server ACTIVE to a registered node")
 	flag.DurationVar(&wait.init, "init", time.Second, "from a running cloud controller manager to the node's providerID")
 	flag.DurationVar(&wait.ready, "ready", time.Second, "from a running network addon to node Ready")
+	flag.StringVar(&tenants.Folder, "tenant-folder", "", "directory of tenants' clusters with the real programs; "+
+		"without it they are in memory")
+	flag.StringVar(&tenants.Programs, "tenant-programs", "", "directory of these programs")
 	flag.StringVar(&health, "health-addr", "127.0.0.1:0", "address of /readyz")
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
-	if err := run(wait, health); err != nil {
+	if err := run(wait, health, tenants); err != nil {
 		klog.Background().Error(err, "machines ends")
 		os.Exit(1)
 	}
 }
 
-func run(wait delays, health string) error {
+func run(wait delays, health string, tenants tenant.Options) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(
 		corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), clusterv1beta1.AddToScheme(scheme),
@@ -85,7 +93,7 @@ func run(wait delays, health string) error {
 		return err
 	}
 	ctx := ctrl.SetupSignalHandler()
-	workloads, err := newWorkloads(ctx)
+	workloads, err := newWorkloads(ctx, tenants)
 	if err != nil {
 		return err
 	}
@@ -102,6 +110,7 @@ func run(wait delays, health string) error {
 	}
 	if err := errors.Join(
 		player.setUp(manager),
+		manager.Add(sweeping(player, tenants)),
 		manager.AddHealthzCheck("ping", healthz.Ping),
 		manager.AddReadyzCheck("caches", synced),
 	); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -40,6 +41,12 @@ func newNode(name, version string, controlPlane bool, told registration) *corev1
 		KubeletVersion: version, OSImage: "played machine", OperatingSystem: "linux", Architecture: "amd64",
 		ContainerRuntimeVersion: "containerd://played", MachineID: name, SystemUUID: name, BootID: name,
 	}
+	node.Status.Capacity = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("40Gi"), corev1.ResourcePods: resource.MustParse("110"),
+	}
+	node.Status.Allocatable = node.Status.Capacity
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = 10250
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}}
 	for _, pressure := range []corev1.NodeConditionType{
 		corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,

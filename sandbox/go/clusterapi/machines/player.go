@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -50,6 +51,7 @@ type guest struct {
 	uid          types.UID
 	cluster      client.ObjectKey
 	active       time.Time // server first seen ACTIVE
+	booted       bool      // something of it runs
 	joined       bool      // kubeadm has ended
 	registered   bool      // kubelet made its Node; it does not do so twice
 	initialized  time.Time // cloud controller manager first seen running with the node there
@@ -92,6 +94,7 @@ func (p *player) setUp(manager ctrl.Manager) error {
 			Watches(cluster, neighbours).
 			Watches(objectOf(helmReleaseKind), neighbours).
 			Watches(&corev1.ConfigMap{}, everybody).
+			WithOptions(controller.Options{MaxConcurrentReconciles: p.workloads.parallel()}).
 			Complete(reconcile.Func(p.look)),
 		ctrl.NewControllerManagedBy(manager).Named("clusters").For(cluster).
 			Complete(reconcile.Func(p.sweep)),
@@ -195,23 +198,17 @@ func (p *player) powerOff(ctx context.Context, server client.ObjectKey) error {
 	known := p.guests[server]
 	delete(p.guests, server)
 	p.mutex.Unlock()
-	if known == nil || !known.controlPlane || !known.joined {
+	if known == nil || !known.booted {
 		return nil
 	}
 	if _, err := p.core.cluster(ctx, known.cluster); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	workload := p.workloads.at(known.cluster)
-	workload.removeControlPlane(server.Name)
-	return workload.leaveControlPlane(ctx, server.Name)
+	return p.workloads.at(known.cluster).powerOff(ctx, server.Name, known.controlPlane)
 }
 
-// authorityOf reads a CA of the cluster from its Secret.
-func (p *player) authorityOf(ctx context.Context, cluster client.ObjectKey, purpose secret.Purpose) (authority, error) {
-	found, err := secret.GetFromNamespacedName(ctx, p.secrets, cluster, purpose)
-	if err != nil {
-		return authority{}, err
-	}
+// authorityIn reads a CA of a cluster from its Secret.
+func authorityIn(found *corev1.Secret) (authority, error) {
 	certificate, err := certs.DecodeCertPEM(found.Data[secret.TLSCrtDataName])
 	if err != nil || certificate == nil {
 		return authority{}, fmt.Errorf("Secret %s/%s: tls.crt is no certificate: %w", found.Namespace, found.Name, err)

@@ -87,7 +87,7 @@ func (s *stage) look() {
 func (s *stage) node() *corev1.Node {
 	s.Helper()
 	node := &corev1.Node{}
-	err := s.player.workloads.at(s.cluster()).client.Get(s.Context(), client.ObjectKey{Name: "m1"}, node)
+	err := inMemory(s.player.workloads, s.cluster()).client.Get(s.Context(), client.ObjectKey{Name: "m1"}, node)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

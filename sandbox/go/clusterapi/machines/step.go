@@ -27,7 +27,7 @@ func (p *player) step(
 		return 0, err
 	}
 	name := server.GetName()
-	workload := p.workloads.at(guest.cluster)
+	api := p.workloads.at(guest.cluster)
 	if !guest.joined {
 		if faults.hit(noNode, name) {
 			return 0, nil
@@ -35,27 +35,35 @@ func (p *player) step(
 		if left := time.Until(guest.active.Add(p.wait.join)); left > 0 {
 			return left, nil
 		}
-		if !guest.controlPlane && !workload.serves() {
-			return retry, nil // kubeadm join tries again
+		joined, err := p.join(ctx, api, server, machine, cluster, guest)
+		if err != nil {
+			return 0, err
 		}
-		if guest.controlPlane {
-			if err := p.startControlPlane(ctx, workload, server, machine, cluster); err != nil {
-				return 0, err
-			}
+		if !joined {
+			return retry, nil
 		}
 		guest.joined = true
 	}
-	node := &corev1.Node{}
-	err = workload.client.Get(ctx, client.ObjectKey{Name: name}, node)
+	node, err := api.node(ctx, name)
 	if apierrors.IsNotFound(err) {
 		if guest.registered {
 			return 0, nil
 		}
-		node, err = p.register(ctx, workload, machine, name, faults)
+		node, err = p.register(ctx, api, machine, name, faults)
 		guest.registered = err == nil
 	}
 	if err != nil {
 		return 0, err
+	}
+	silent := faults.hit(notReady, name)
+	isNoticed := api.beat(name, ipsOf(machine.Status.Addresses), silent)
+	if silent && isNoticed {
+		return 0, nil
+	}
+	if guest.controlPlane {
+		if err := api.settle(ctx, node); err != nil {
+			return 0, err
+		}
 	}
 	addons, err := p.addons(ctx, guest.cluster)
 	if err != nil {
@@ -66,50 +74,52 @@ func (p *player) step(
 	if node.Spec.ProviderID != "" {
 		addAddresses(node, machine.Status.Addresses)
 	}
-	if faults.hit(notReady, name) {
+	if silent {
 		setReady(node, corev1.ConditionUnknown)
+	}
+	if isNoticed && after == 0 {
+		after = statusEvery // somebody in the cluster may have written another status
 	}
 	if equality.Semantic.DeepEqual(was, node) {
 		return after, nil
 	}
-	return after, workload.client.Patch(ctx, node, client.MergeFrom(was))
+	return after, api.patchNode(ctx, node, was)
 }
 
-// startControlPlane is kubeadm on a control-plane machine.
-func (p *player) startControlPlane(
-	ctx context.Context, workload *workload, server *unstructured.Unstructured,
-	machine *clusterv1.Machine, cluster *clusterv1.Cluster,
-) error {
-	key := client.ObjectKeyFromObject(cluster)
-	etcdCA, err := p.authorityOf(ctx, key, secret.EtcdCA)
-	if err != nil {
-		return err
-	}
-	clusterCA, err := p.authorityOf(ctx, key, secret.ClusterCA)
-	if err != nil {
-		return err
+// statusEvery is how often kubelet posts its status.
+const statusEvery = 10 * time.Second
+
+// join is kubeadm on a machine; it tells whether kubeadm has ended.
+func (p *player) join(
+	ctx context.Context, api tenantAPI, server *unstructured.Unstructured,
+	machine *clusterv1.Machine, cluster *clusterv1.Cluster, guest *guest,
+) (bool, error) {
+	if !guest.controlPlane {
+		guest.booted = api.serves() // without an API server kubeadm join tries again
+		return guest.booted, nil
 	}
 	data, err := p.bootstrapOf(ctx, machine)
 	if err != nil {
-		return err
+		return false, err
 	}
-	images, err := readImages(data, machine.Spec.Version)
+	guest.booted = true
+	key := client.ObjectKeyFromObject(cluster)
+	joined, err := api.boot(ctx, booting{
+		name: server.GetName(), uid: server.GetUID(), version: machine.Spec.Version, data: data,
+		endpoint: cluster.Spec.ControlPlaneEndpoint, addresses: machine.Status.Addresses,
+		secretOf: func(purpose secret.Purpose) (*corev1.Secret, error) {
+			return secret.GetFromNamespacedName(ctx, p.secrets, key, purpose)
+		},
+	})
 	if err != nil {
-		return fmt.Errorf("Machine %s/%s: %w", machine.Namespace, machine.Name, err)
+		return false, fmt.Errorf("Machine %s/%s: %w", machine.Namespace, machine.Name, err)
 	}
-	name, endpoint := server.GetName(), cluster.Spec.ControlPlaneEndpoint
-	if err := workload.joinControlPlane(ctx, name, images, server.GetUID()); err != nil {
-		return err
-	}
-	if err := workload.addEtcdMember("etcd-"+name, endpoint.Host, etcdCA); err != nil {
-		return err
-	}
-	return workload.addAPIServer(name, endpoint.Host, endpoint.Port, machine.Spec.Version, clusterCA)
+	return joined, nil
 }
 
 // register is kubelet's first act, with labels and taints out of the machine's bootstrap data.
 func (p *player) register(
-	ctx context.Context, workload *workload, machine *clusterv1.Machine, name string, faults faults,
+	ctx context.Context, api tenantAPI, machine *clusterv1.Machine, name string, faults faults,
 ) (*corev1.Node, error) {
 	data, err := p.bootstrapOf(ctx, machine)
 	if err != nil {
@@ -124,7 +134,7 @@ func (p *player) register(
 		version = oldKubelet
 	}
 	node := newNode(name, version, isControlPlane(machine), told)
-	return node, workload.client.Create(ctx, node)
+	return node, api.createNode(ctx, node)
 }
 
 // bootstrapOf is the cloud-init data that the machine's server was given.

@@ -30,17 +30,21 @@ import (
 	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
 	"sigs.k8s.io/cluster-api/util/certs"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sandbox/clusterapi/machines/tenant"
 )
 
 // workloads are the workload clusters of all Clusters of the management cluster.
 type workloads struct {
 	memory inmemoryruntime.Manager
+	ctx    context.Context //nolint:containedctx // of the real programs
+	real   tenant.Options  // without a folder every workload cluster is in memory
 	log    logr.Logger
 	mutex  sync.Mutex
-	open   map[client.ObjectKey]*workload
+	open   map[client.ObjectKey]tenantAPI
 }
 
-func newWorkloads(ctx context.Context) (*workloads, error) {
+func newWorkloads(ctx context.Context, real tenant.Options) (*workloads, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(
 		cloudv1.AddToScheme(scheme), corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme),
@@ -53,18 +57,26 @@ func newWorkloads(ctx context.Context) (*workloads, error) {
 	if err := memory.Start(ctx); err != nil {
 		return nil, err
 	}
-	return &workloads{memory: memory, log: klog.Background(), open: map[client.ObjectKey]*workload{}}, nil
+	real.Log = klog.Background()
+	return &workloads{
+		memory: memory, ctx: ctx, real: real, log: klog.Background(), open: map[client.ObjectKey]tenantAPI{},
+	}, nil
 }
 
 // at returns the workload cluster of a Cluster, empty and silent when it is asked for the first time.
-func (w *workloads) at(cluster client.ObjectKey) *workload {
+func (w *workloads) at(cluster client.ObjectKey) tenantAPI {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if known := w.open[cluster]; known != nil {
 		return known
 	}
-	w.memory.AddResourceGroup(cluster.String())
-	made := newWorkload(w.memory, cluster.String(), w.log)
+	var made tenantAPI
+	if w.real.Folder != "" {
+		made = real{tenant.New(w.ctx, w.real, cluster)}
+	} else {
+		w.memory.AddResourceGroup(cluster.String())
+		made = newWorkload(w.memory, cluster.String(), w.log)
+	}
 	w.open[cluster] = made
 	return made
 }
@@ -72,12 +84,24 @@ func (w *workloads) at(cluster client.ObjectKey) *workload {
 // drop ends the workload cluster of a Cluster that is gone, with all its content.
 func (w *workloads) drop(cluster client.ObjectKey) {
 	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if known := w.open[cluster]; known != nil {
-		known.close()
-		w.memory.DeleteResourceGroup(cluster.String())
-		delete(w.open, cluster)
+	known := w.open[cluster]
+	delete(w.open, cluster)
+	w.mutex.Unlock()
+	if known == nil {
+		return
 	}
+	known.close() // programs take a moment to end, and others are not to wait for it
+	if w.real.Folder == "" {
+		w.memory.DeleteResourceGroup(cluster.String())
+	}
+}
+
+// parallel is how many machines are looked at at once: those in memory answer without a wait.
+func (w *workloads) parallel() int {
+	if w.real.Folder == "" {
+		return 1
+	}
+	return 4
 }
 
 // workload is one workload cluster: API server and etcd members behind one address.

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/certs"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sandbox/clusterapi/machines/tenant"
 )
 
 // newAuthority makes a CA as Cluster API or Magnum would.
@@ -88,7 +90,7 @@ func fetch(caller *http.Client, url string, headers ...string) (int, string) {
 // started is a workload cluster with one control-plane machine on a loopback address.
 func started(t *testing.T, all *workloads, name, host string, port int32, ca authority) *workload {
 	t.Helper()
-	w := all.at(client.ObjectKey{Namespace: "p", Name: name})
+	w := inMemory(all, client.ObjectKey{Namespace: "p", Name: name})
 	if err := w.joinControlPlane(context.Background(), name+"-1", imageSource{}.images("v1.34.4"), "uid"); err != nil {
 		t.Fatal(err)
 	}
@@ -99,9 +101,14 @@ func started(t *testing.T, all *workloads, name, host string, port int32, ca aut
 	return w
 }
 
+// inMemory is the workload cluster of a Cluster.
+func inMemory(all *workloads, key client.ObjectKey) *workload {
+	return all.at(key).(*workload)
+}
+
 func allWorkloads(t *testing.T) *workloads {
 	t.Helper()
-	all, err := newWorkloads(t.Context())
+	all, err := newWorkloads(t.Context(), tenant.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +204,7 @@ func TestAddressClosesWithTheLastControlPlaneMachine(t *testing.T) {
 }
 
 func TestOnlyLoopbackIsListenedOn(t *testing.T) {
-	w := allWorkloads(t).at(client.ObjectKey{Namespace: "p", Name: "one"})
+	w := inMemory(allWorkloads(t), client.ObjectKey{Namespace: "p", Name: "one"})
 	err := w.addAPIServer("one-1", "192.0.2.1", 6443, "v1.34.4", newAuthority(t))
 	if err == nil || !strings.Contains(err.Error(), "192.0.2.1") || w.serves() {
 		t.Errorf("got %v", err)
@@ -205,7 +212,7 @@ func TestOnlyLoopbackIsListenedOn(t *testing.T) {
 }
 
 func TestEtcdHasALeaderAfterTheFirstMemberIsGone(t *testing.T) {
-	w := allWorkloads(t).at(client.ObjectKey{Namespace: "p", Name: "one"})
+	w := inMemory(allWorkloads(t), client.ObjectKey{Namespace: "p", Name: "one"})
 	for _, name := range []string{"a", "b"} {
 		if err := w.joinControlPlane(t.Context(), name, imageSource{}.images("v1.34.4"), "uid"); err != nil {
 			t.Fatal(err)
