@@ -18,6 +18,7 @@ type booting struct {
 	uid       types.UID
 	version   string
 	endpoint  clusterv1.APIEndpoint
+	services  []string // CIDR blocks
 	addresses clusterv1.MachineAddresses
 	data      []byte // cloud-init
 	secretOf  func(secret.Purpose) (*corev1.Secret, error)

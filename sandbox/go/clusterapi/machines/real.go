@@ -37,7 +37,7 @@ func (r real) boot(ctx context.Context, machine booting) (bool, error) {
 	}
 	return r.cluster.Boot(ctx, tenant.Machine{
 		Name: machine.name, Version: machine.version, Address: firstIP(machine.addresses),
-		Host: machine.endpoint.Host, Port: machine.endpoint.Port,
+		Host: machine.endpoint.Host, Port: machine.endpoint.Port, Services: machine.services,
 		KubeadmConfig: config, IsFirst: isFirst, Authorities: authorities,
 	})
 }

@@ -107,6 +107,7 @@ func (p *player) join(
 	joined, err := api.boot(ctx, booting{
 		name: server.GetName(), uid: server.GetUID(), version: machine.Spec.Version, data: data,
 		endpoint: cluster.Spec.ControlPlaneEndpoint, addresses: machine.Status.Addresses,
+		services: cluster.Spec.ClusterNetwork.Services.CIDRBlocks,
 		secretOf: func(purpose secret.Purpose) (*corev1.Secret, error) {
 			return secret.GetFromNamespacedName(ctx, p.secrets, key, purpose)
 		},

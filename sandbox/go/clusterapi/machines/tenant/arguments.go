@@ -4,8 +4,10 @@ package tenant
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Only the port-forwards, logs and proxies of the API server go this way, to kubelet's stand-in.
@@ -55,7 +57,7 @@ func (c *Cluster) apiServerArguments(m *controlPlane) ([]string, error) {
 		"--service-account-issuer=" + issuer,
 		"--service-account-key-file=" + m.pki.path("sa.pub"),
 		"--service-account-signing-key-file=" + m.pki.path("sa.key"),
-		"--service-cluster-ip-range=" + serviceRange,
+		"--service-cluster-ip-range=" + strings.Join(m.services, ","),
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
 		"--enable-bootstrap-token-auth=true", "--allow-privileged=true",
 		"--egress-selector-config-file=" + selector, "--profiling=false",
@@ -97,3 +99,19 @@ func (c *Cluster) schedulerArguments() []string {
 
 // serviceRange is kubeadm's default.
 const serviceRange = "10.96.0.0/12"
+
+func servicesOf(machine Machine) []string {
+	if len(machine.Services) == 0 {
+		return []string{serviceRange}
+	}
+	return machine.Services
+}
+
+// virtualIP is the address of the Service "kubernetes", the first one of the first range.
+func virtualIP(services []string) string {
+	prefix, err := netip.ParsePrefix(services[0])
+	if err != nil {
+		return "" // kube-apiserver says what is wrong with it
+	}
+	return prefix.Masked().Addr().Next().String()
+}

@@ -29,8 +29,9 @@ type Machine struct {
 	Name, Version, Address string
 	Host                   string // of the cluster's endpoint
 	Port                   int32
-	KubeadmConfig          string // documents of `kubeadm init` or `kubeadm join`
-	IsFirst                bool   // it runs `kubeadm init`
+	Services               []string // CIDR blocks; those of kubeadm if there are none
+	KubeadmConfig          string   // documents of `kubeadm init` or `kubeadm join`
+	IsFirst                bool     // it runs `kubeadm init`
 	Authorities            Authorities
 }
 
@@ -59,6 +60,7 @@ type Cluster struct {
 type controlPlane struct {
 	name, version, address, config, folder string
 	isFirst                                bool
+	services                               []string
 	ports                                  ports
 	pki                                    pki
 	etcd, apiServer                        *program
@@ -158,7 +160,7 @@ func (c *Cluster) known(machine Machine) (*controlPlane, error) {
 	}
 	made := &controlPlane{
 		name: machine.Name, version: machine.Version, address: machine.Address, config: machine.KubeadmConfig,
-		folder: filepath.Join(c.folder, machine.Name), isFirst: machine.IsFirst,
+		folder: filepath.Join(c.folder, machine.Name), isFirst: machine.IsFirst, services: servicesOf(machine),
 	}
 	var err error
 	if made.pki, err = newPKI(filepath.Join(made.folder, "pki"), machine.Authorities); err != nil {
@@ -180,7 +182,7 @@ func (c *Cluster) known(machine Machine) (*controlPlane, error) {
 // https://kubernetes.io/docs/setup/best-practices/certificates/
 func (m *controlPlane) writeCertificates(machine Machine) error {
 	names := []string{
-		m.name, machine.Host, "10.96.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+		m.name, machine.Host, virtualIP(m.services), "kubernetes", "kubernetes.default", "kubernetes.default.svc",
 		"kubernetes.default.svc.cluster.local",
 	}
 	if m.address != "" {

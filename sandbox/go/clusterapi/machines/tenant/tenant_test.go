@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,5 +152,21 @@ func TestBalancerRefusesAnAddressWhereNobodyCanListen(t *testing.T) {
 	_, err := newBalancer(t.Context(), logr.Discard(), "203.0.113.5:6443")
 	if err == nil || !strings.Contains(err.Error(), "give the cluster a floating IP") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestServicesAreThoseOfTheCluster(t *testing.T) {
+	for _, one := range []struct {
+		given, wanted []string
+		address       string
+	}{
+		{nil, []string{"10.96.0.0/12"}, "10.96.0.1"},
+		{[]string{"172.24.0.0/13"}, []string{"172.24.0.0/13"}, "172.24.0.1"},
+		{[]string{"fd00::/108", "172.24.0.0/13"}, []string{"fd00::/108", "172.24.0.0/13"}, "fd00::1"},
+	} {
+		found := servicesOf(Machine{Services: one.given})
+		if !slices.Equal(found, one.wanted) || virtualIP(found) != one.address {
+			t.Errorf("%v: %v, %s", one.given, found, virtualIP(found))
+		}
 	}
 }
