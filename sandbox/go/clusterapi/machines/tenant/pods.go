@@ -55,10 +55,36 @@ func (w *podWorker) look(ctx context.Context, request ctrl.Request) (ctrl.Result
 		w.start(pod)
 	case isOfJob(pod):
 		succeed(pod)
+	case isMarkedNotReady(pod):
+		return w.restore(ctx, pod)
 	default:
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(w.Status().Update(ctx, pod))
+}
+
+// isMarkedNotReady: the node lifecycle controller says so of the pods of a node that is not ready.
+func isMarkedNotReady(pod *corev1.Pod) bool {
+	found := map[corev1.PodConditionType]corev1.ConditionStatus{}
+	for _, condition := range pod.Status.Conditions {
+		found[condition.Type] = condition.Status
+	}
+	return found[corev1.ContainersReady] == corev1.ConditionTrue && found[corev1.PodReady] == corev1.ConditionFalse
+}
+
+// restore says again that a pod is ready, as kubelet does, once its node is.
+func (w *podWorker) restore(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
+	node := &corev1.Node{}
+	if err := w.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+			setPodCondition(&pod.Status, corev1.PodReady, corev1.ConditionTrue, "", metav1.Now())
+			return ctrl.Result{}, client.IgnoreNotFound(w.Status().Update(ctx, pod))
+		}
+	}
+	return ctrl.Result{RequeueAfter: endAfter}, nil
 }
 
 // end lets a deleted pod go, at the latest when its grace period is over.

@@ -89,3 +89,27 @@ func TestDeletedPodEnds(t *testing.T) {
 		t.Errorf("got %v", found)
 	}
 }
+
+func TestPodIsReadyAgainWithItsNode(t *testing.T) {
+	for _, ready := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue} {
+		pod := after(t, newPod("n1"), true)
+		pod.ResourceVersion = ""
+		setPodCondition(&pod.Status, corev1.PodReady, corev1.ConditionFalse, "", metav1.Now())
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+		built := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(pod, node).WithStatusSubresource(pod).Build()
+		worker := &podWorker{Client: built, kubelet: &kubelet{nodes: map[string][]string{}}}
+		worker.kubelet.run("n1", nil)
+		result, err := worker.look(t.Context(), ctrl.Request{NamespacedName: podKey})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := &corev1.Pod{}
+		if err := built.Get(t.Context(), podKey, found); err != nil {
+			t.Fatal(err)
+		}
+		if isMarkedNotReady(found) == (ready == corev1.ConditionTrue) || (result.RequeueAfter > 0) == (ready == corev1.ConditionTrue) {
+			t.Errorf("node %s: pod %v, looked at again after %v", ready, found.Status.Conditions, result.RequeueAfter)
+		}
+	}
+}
