@@ -15,7 +15,9 @@ def stage(machine: Json) -> Issue:
         condition = conditions.condition(machine, "Deleting")
         requested_at = conditions.instant(conditions.metadata(machine).get("deletionTimestamp"))
         return Issue(
-            _with(f"machine {name} is being deleted", first_sentence(condition.message)),
+            _with(
+                f"machine {name} is being deleted", first_sentence(_first_item(condition.message))
+            ),
             since=requested_at,
         )
     up_to_date = conditions.condition(machine, "UpToDate")
@@ -49,6 +51,18 @@ def has_node(machine: Json) -> bool:
 def _with(text: str, words: str) -> str:
     """A stage with the controller's words, if it has any."""
     return f"{text}: {clause(words)}" if words else text
+
+
+def _first_item(message: str) -> str:
+    """A message without its headline, if that is above a list.
+
+    Cluster API lists the Pods that hold up a drain below "Drain not completed yet (started at
+    ...):" (https://cluster-api.sigs.k8s.io/tasks/automated-machine-management/machine_deletions).
+    """
+    headline, _, items = message.partition("\n")
+    item = items.strip()
+    is_list = headline.endswith(":") and item.startswith("* ")
+    return item if is_list else message
 
 
 def _is_over(condition: conditions.Condition, machine: Json, *outcome: str) -> bool:

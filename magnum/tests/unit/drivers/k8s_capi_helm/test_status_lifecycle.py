@@ -11,9 +11,30 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import Missing
+from magnum.drivers.k8s_capi_helm.status import machine_stage
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.builders import NOW
 from magnum.tests.unit.drivers.k8s_capi_helm.status_case import row, twice
+
+
+class TestDrain(testtools.TestCase):
+    """The Pod that holds up a drain is named, not when the drain has begun."""
+
+    def test_the_pod_and_why_it_stays(self):
+        machine = builders.observed().machines[-1]
+        machine["metadata"]["deletionTimestamp"] = "2026-11-21T11:58:00Z"
+        held = (
+            "Pod a/web-0: cannot evict pod as it would violate the pod's disruption budget. The "
+            "disruption budget web needs 1 healthy pods and has 1 currently"
+        )
+        for message, words in (
+            (f"Drain not completed yet (started at 2026-11-21T11:58:01Z):\n* {held}\n* b", held),
+            ("Drain not completed yet", "Drain not completed yet"),
+            ("Waiting for volumes:\nmany", "Waiting for volumes: many"),
+        ):
+            builders.say(machine, "Deleting", "True", message)
+            expected = f"machine {machine['metadata']['name']} is being deleted: {words}"
+            self.assertEqual(expected, machine_stage.stage(machine).text)
 
 
 class LifecycleTest(testtools.TestCase):
