@@ -194,7 +194,7 @@ def _image_texts(value: Any) -> Iterator[str]:
 
 
 def _arguments(items: Any) -> Iterator[str]:
-    """Images that a program is told of: by a flag, or by a variable."""
+    """Images that a program is given: by a flag, or by a variable."""
     for item in items if isinstance(items, list) else ():
         text = item.get("value") if isinstance(item, dict) else item
         if isinstance(text, str):

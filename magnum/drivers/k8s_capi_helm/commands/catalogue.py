@@ -180,7 +180,7 @@ def _entry_problems(
         return
     plan = planned.get(entry.fields["image_id"])
     if plan is not None and plan.problems:
-        return  # They are told once.
+        return  # They are reported once.
     visibility = plan.entry.fields["visibility"] if plan else ""
     if plan is not None and entry.fields["public"] and visibility != "public":
         yield (

@@ -42,9 +42,9 @@ class MoveClusters(OperatorLister):
     First Magnum's record names the other one, so that no conductor changes a cluster until it is
     there; then clusterctl moves the namespace, with administrators' kubeconfigs, or an operator
     does so by hand; then what clusterctl leaves behind is brought. Interrupted at any point, the
-    same command continues, and with the former name it goes back as long as clusterctl has not
-    begun. All clusters of a project move together. Exit status 0: all are there, 1: clusterctl has
-    to be run, 3: one was refused, or a management cluster cannot be used.
+    same command continues, and with the former name it takes them back as long as clusterctl has
+    not started. All clusters of a project move together. Exit status 0: all are there, 1:
+    clusterctl has to be run, 3: one was refused, or a management cluster cannot be used.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -179,7 +179,7 @@ def _write(
     target: Clients,
     locks: contextlib.ExitStack,
 ) -> Iterator[tuple[str, ...]]:
-    """Write the name into the row, while nobody changes the release; the lock is kept.
+    """Write the name into the row under the lock of the release, which is kept.
 
     :raises errors.LockHeld: a conductor changes it.
     :raises errors.InvalidRequest: a request has come meanwhile.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The template of a cluster's newest patch release: its own template with another image.
 
-Whoever publishes an image for a patch release publishes a template for it, which differs from the
-one before in nothing else. So an upgrade to it changes the version of Kubernetes, and never a
-network, a size, a chart or a label.
+A provider who publishes an image for a patch release publishes a template for it, which
+differs from the one before in nothing else. So an upgrade to it changes the version of Kubernetes,
+and never a network, a size, a chart or a label.
 """
 
 from __future__ import annotations

@@ -155,9 +155,9 @@ class RegistryClient:
         repository = reference.repository
         if self._request("HEAD", reference, f"{repository}/blobs/{digest}", push=True).ok:
             return False
-        begun = self._request("POST", reference, f"{repository}/blobs/uploads/", push=True)
-        self._check(begun, f"{reference} {digest}")
-        location = urllib.parse.urljoin(begun.url, begun.headers.get("Location", ""))
+        started = self._request("POST", reference, f"{repository}/blobs/uploads/", push=True)
+        self._check(started, f"{reference} {digest}")
+        location = urllib.parse.urljoin(started.url, started.headers.get("Location", ""))
         separator = "&" if urllib.parse.urlsplit(location).query else "?"
         url = f"{location}{separator}{urllib.parse.urlencode({'digest': digest})}"
         headers = {"Content-Type": "application/octet-stream"}

@@ -13,7 +13,7 @@ from magnum.drivers.k8s_capi_helm.model import names
 
 #: ``magnum.objects.ClusterTemplate``.
 Template: TypeAlias = Any
-#: A project that nobody is a member of: it is shown what everybody is shown.
+#: A project without members: it sees what every project sees.
 EVERYBODY = ""
 
 

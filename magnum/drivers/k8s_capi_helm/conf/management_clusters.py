@@ -87,8 +87,8 @@ def management_group(name: str) -> cfg.OptGroup:
         f"{MANAGEMENT_GROUP}{name}",
         title=f"Management cluster {name}",
         help="The end of the group is one of the names in [capi_helm] management_clusters. A new "
-        "cluster goes to a management cluster of which it meets all conditions; of several, to "
-        "one with the most kinds of conditions, by weight.",
+        "cluster is created on a management cluster of which it meets all conditions; of several, "
+        "on one with the most kinds of conditions, by weight.",
     )
 
 

@@ -95,7 +95,7 @@ def discard_lease(run: Reconciliation, cluster: Any) -> None:
 
     Its create died before that, or its deletion after it. A Lease is all that there can be, and
     does no harm: a management cluster that does not answer keeps nobody from deleting a cluster
-    that was refused. On which management cluster it is, nobody knows either.
+    that was refused. On which management cluster it is, is not known either.
     """
     namespace = reader.cluster_namespace(cluster, run.settings)
     for clients in run.clients.all_clients():

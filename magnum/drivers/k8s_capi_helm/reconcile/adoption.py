@@ -75,7 +75,7 @@ def require_cluster(run: Reconciliation, record: ReleaseRecord, request: Cluster
     So it is where it was moved to another management cluster, or is not restored yet. To install
     the release would create the cluster a second time.
 
-    :raises errors.Busy: it is so; the operation goes on where the Cluster is here again.
+    :raises errors.Busy: it is so; the operation continues when the Cluster is here again.
     :raises errors.DriverError: the management cluster or OpenStack cannot be asked.
     """
     namespace, release = request.namespace, request.release

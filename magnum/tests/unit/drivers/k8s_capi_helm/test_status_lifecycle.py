@@ -18,7 +18,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm.status_case import row, twice
 
 
 class TestDrain(testtools.TestCase):
-    """The Pod that holds up a drain is named, not when the drain has begun."""
+    """The Pod that holds up a drain is named, not when the drain has started."""
 
     def test_the_pod_and_why_it_stays(self):
         machine = builders.observed().machines[-1]
