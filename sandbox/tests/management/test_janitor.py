@@ -19,10 +19,10 @@ from sandbox.management.pki import Pki
 from sandbox.state import SandboxError, State
 
 _OBJECTS: list[dict[str, Any]] = [
-    {"kind": "ServiceAccount", "metadata": {"name": janitor.RELEASE}},
+    {"kind": "ServiceAccount", "metadata": {"name": janitor.CHECKOUT.release}},
     {
         "kind": "Deployment",
-        "metadata": {"name": janitor.RELEASE},
+        "metadata": {"name": janitor.CHECKOUT.release},
         "spec": {
             "template": {
                 "spec": {
@@ -61,17 +61,17 @@ class TestCheckout(Case):
     def test_without_one_the_variable_is_named(self) -> None:
         self.given(JANITOR="")
         with self.assertRaisesRegex(SandboxError, r"\$JANITOR names no checkout"):
-            janitor.checkout()
+            janitor.CHECKOUT.source()
 
     def test_another_directory_is_refused(self) -> None:
         self.given(JANITOR=str(self.source))
         with self.assertRaisesRegex(SandboxError, f"is {self.source}, which is no checkout"):
-            janitor.checkout()
+            janitor.CHECKOUT.source()
 
     def test_one_with_its_chart_is_taken(self) -> None:
         (self.source / "chart" / "Chart.yaml").write_text("name: x\n")
         self.given(JANITOR=str(self.source))
-        self.assertEqual(self.source.resolve(), janitor.checkout())
+        self.assertEqual(self.source.resolve(), janitor.CHECKOUT.source())
 
 
 class TestProcess(Case):
@@ -97,12 +97,12 @@ class TestProcess(Case):
         """To the API server, which believes the authority of its certificate."""
         pki = Pki(self.state)
         pki.ensure()
-        path = janitor._write_kubeconfig(self.state, _OBJECTS)
+        path = janitor.CHECKOUT.write_kubeconfig(self.state, _OBJECTS)
         (user,) = yaml.safe_load(path.read_text())["users"]
         pem = Path(user["user"]["client-certificate"]).read_bytes()
         certificate = x509.load_pem_x509_certificate(pem)
         (name,) = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        self.assertEqual(f"system:serviceaccount:janitor:{janitor.RELEASE}", name.value)
+        self.assertEqual(f"system:serviceaccount:janitor:{janitor.CHECKOUT.release}", name.value)
         certificate.verify_directly_issued_by(
             x509.load_pem_x509_certificate(pki.client_authority.read_bytes())
         )

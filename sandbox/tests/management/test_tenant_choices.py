@@ -40,7 +40,10 @@ class TestApi(StateCase):
 
 class TestAddonProvider(StateCase):
     def given(self, checkout: str, python: str) -> None:
-        values = {addon_provider.CHECKOUT: checkout, addon_provider.PYTHON: python}
+        values = {
+            addon_provider.CHECKOUT.variable: checkout,
+            addon_provider.CHECKOUT.python_variable: python,
+        }
         given = mock.patch.dict(os.environ, values)
         given.start()
         self.addCleanup(given.stop)
@@ -56,7 +59,7 @@ class TestAddonProvider(StateCase):
 
     def test_the_real_one_needs_a_checkout(self) -> None:
         self.given("", sys.executable)
-        with self.assertRaisesRegex(SandboxError, r"\$ADDON_PROVIDER is '', which is no checkout"):
+        with self.assertRaisesRegex(SandboxError, r"\$ADDON_PROVIDER names no checkout"):
             addon_provider.choose(self.sandbox(), addon_provider.REAL)
 
     def test_the_real_one_needs_a_python(self) -> None:

@@ -39,7 +39,7 @@ class Janitor(Life):
 
     @classmethod
     def missing(cls) -> str:
-        if os.environ.get(janitor.CHECKOUT):
+        if os.environ.get(janitor.CHECKOUT.variable):
             return ""
         return "JANITOR names no checkout of cluster-api-janitor-openstack"
 
