@@ -155,20 +155,26 @@ def _planned(
     """The clusters that have a newer patch release, with its template; by template and name.
 
     Without clusters of another rollout, those whose window is never open in this one, and those
-    that an automatic rollout has left out before: its record is kept until it is deleted.
+    that an automatic rollout to that template has left out: its record is kept until it is deleted.
     """
-    taken = {
-        member.uuid
-        for one in stored
-        for member in one.rollout.members
-        if member.is_open or (one.rollout.is_auto and _is_left_out(member))
+    known = [(one.rollout, member) for one in stored for member in one.rollout.members]
+    taken = {member.uuid for _, member in known if member.is_open}
+    left_out = {
+        (member.uuid, rollout.template)
+        for rollout, member in known
+        if rollout.is_auto and _is_left_out(member)
     }
     clusters = {one.uuid: one for one in chosen_clusters(arguments) if one.uuid not in taken}
     context = magnum_context.make_admin_context(all_tenants=True)
     found = patch_templates(run, clusters.values(), objects.ClusterTemplate.list(context))
     planned = [(clusters[uuid], patch) for uuid, patch in found.items()]
     return sorted(
-        ((cluster, patch) for cluster, patch in planned if _can_open(run, arguments, cluster)),
+        (
+            (cluster, patch)
+            for cluster, patch in planned
+            if (cluster.uuid, patch.template.uuid) not in left_out
+            and _can_open(run, arguments, cluster)
+        ),
         key=lambda one: (one[1].template.name or "", one[1].template.uuid, one[0].name or ""),
     )
 

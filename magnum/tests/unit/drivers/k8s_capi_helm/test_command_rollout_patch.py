@@ -196,9 +196,13 @@ class TestPatch(PatchCase):
         self.patch(status=WARNING)
         cluster.status, cluster.health_status = "UPDATE_COMPLETE", "HEALTHY"
         cluster.save()
+        self.assertEqual(f"v{OLD}", cluster.coe_version)
         self.assertEqual([], self.targets())
+        later = self.publish(NEWEST)
+        self.assertEqual([f"v{NEWEST}"], self.targets())
+        later.destroy()
         self.rows("delete", row["Name"], status=WARNING)
-        self.assertEqual([] if cluster.coe_version != f"v{OLD}" else [f"v{NEWER}"], self.targets())
+        self.assertEqual([f"v{NEWER}"], self.targets())
 
     def test_paused_it_waits(self) -> None:
         self.publish(NEWER)
