@@ -20,12 +20,9 @@ from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
     template,
-    validate_cluster,
-    validate_labels,
-    validate_nodegroup,
 )
-from magnum.drivers.k8s_capi_helm.model import Chart, Image, Json, names, ResolvedNames
-from magnum.drivers.k8s_capi_helm.reconcile import credentials, install, policy_check, upgrade
+from magnum.drivers.k8s_capi_helm.model import Chart, Image, Json, ResolvedNames
+from magnum.drivers.k8s_capi_helm.reconcile import new_cluster
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 COE = "kubernetes"
@@ -127,25 +124,14 @@ def first_cluster(
     """
     settings, cluster = run.settings, _cluster(cluster_template)
     nodegroups = [_nodegroup(cluster, role) for role in (reader.MASTER, "worker")]
-    validate_cluster.validate_new_cluster(cluster, nodegroups, settings)
-    request = reader.cluster_request(cluster, nodegroups, settings, release=_NAME)
-    validate_labels.check_new_cluster(request)
-    chart = upgrade.new_chart(run.clients, request.labels)
-    credentials.refuse_credential_copy(request, chart)
-    family = names.family_of_keys(chart.family, chart.version)
-    takes_disk = names.takes_containerd_disk(chart.family, chart.version)
-    for nodegroup in nodegroups:
-        validate_nodegroup.validate_chart(nodegroup, cluster, settings, family)
-        validate_nodegroup.validate_disk(nodegroup, cluster, is_supported=takes_disk)
-    validate_labels.check_chart(request.labels, chart.family)
+    request = new_cluster.read_new_request(cluster, nodegroups, settings, _NAME)
+    chart = new_cluster.find_chart(run, request, cluster, nodegroups)
     facts = run.cloud().facts(
         request,
         interface=settings.capi_helm.app_cred_interface_type,
         lookup=ResolvedNames(images=images),
     )
-    version = request.labels.kube_tag or facts.kubernetes_version
-    policy_check.check_cluster_policy(settings, request, version)
-    return chart, install.render_cluster(request, facts, settings, chart)
+    return chart, new_cluster.render_new_cluster(settings, request, facts, chart)
 
 
 def _cluster(new_template: Template) -> Any:

@@ -20,24 +20,19 @@ from magnum.drivers.k8s_capi_helm.handlers import (
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     certificates,
-    reader,
     saving,
     state,
-    validate_cluster,
-    validate_labels,
-    validate_nodegroup,
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
-from magnum.drivers.k8s_capi_helm.model import CredentialRoles, names
+from magnum.drivers.k8s_capi_helm.model import CredentialRoles
 from magnum.drivers.k8s_capi_helm.reconcile import (
     credentials,
     install,
     management_choice,
-    policy_check,
+    new_cluster,
     prerequisites,
     project_namespace,
     reconciler,
-    upgrade,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -67,26 +62,15 @@ def plan_create(
     :raises errors.DriverError: it cannot be made; nothing was touched.
     """
     clients, conf = run.clients, run.settings
-    validate_cluster.validate_new_cluster(cluster, nodegroups, conf)
     release = clients.release_name(cluster.name)
-    request = reader.cluster_request(cluster, nodegroups, conf, release=release)
-    validate_labels.check_new_cluster(request)
+    request = new_cluster.read_new_request(cluster, nodegroups, conf, release)
     run = management_choice.choose_management(run, request)
     clients = run.clients
     roles = credentials.roles_for(context, conf, separate=request.separate_addon_credential)
     clients.helm.version()
-    chart = upgrade.new_chart(clients, request.labels)
-    credentials.refuse_credential_copy(request, chart)
-    family = names.family_of_keys(chart.family, chart.version)
-    takes_disk = names.takes_containerd_disk(chart.family, chart.version)
-    for nodegroup in nodegroups:
-        validate_nodegroup.validate_chart(nodegroup, cluster, conf, family)
-        validate_nodegroup.validate_disk(nodegroup, cluster, is_supported=takes_disk)
-    validate_labels.check_chart(request.labels, chart.family)
+    chart = new_cluster.find_chart(run, request, cluster, nodegroups)
     facts = preflight.for_cluster(run, request)
-    version = request.labels.kube_tag or facts.kubernetes_version
-    policy_check.check_cluster_policy(conf, request, version)
-    values = install.render_cluster(request, facts, conf, chart)
+    values = new_cluster.render_new_cluster(conf, request, facts, chart)
     return CreatePlan(run, install.CreatedCluster(request, facts, chart, values), roles)
 
 
