@@ -9,16 +9,16 @@ the cluster can offer too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import json
 from pathlib import Path
 import shutil
 import subprocess
-import time
 from typing import Any
 
 import yaml
 
+from magnum.tests.functional.k8s_capi_helm import waiting
 from sandbox import processes
 from sandbox.management import binaries, server
 from sandbox.management.api import Api
@@ -30,7 +30,6 @@ Object = dict[str, Any]
 Flags = Mapping[str, str]
 
 #: Seconds in which a program has to do what it is there for, on two busy cores.
-LIMIT = 120.0
 #: Of the objects of these charts, those that live in a namespace.
 _NAMESPACED = ("ConfigMap", "DaemonSet", "Deployment", "Secret", "ServiceAccount")
 _CONTROLLERS = (
@@ -113,7 +112,7 @@ class TenantApi:
             capture_output=True,
             text=True,
             check=False,
-            timeout=LIMIT,
+            timeout=waiting.LIMIT,
         )
         assert done.returncode == 0, done.stderr
 
@@ -147,18 +146,6 @@ def changed(argv: Sequence[str], flags: Flags) -> list[str]:
     replaced = {*flags, *(["authorization-mode"] if "authorization-config" in flags else [])}
     kept = [one for one in argv if one.partition("=")[0].removeprefix("--") not in replaced]
     return [*kept, *(f"--{name}={value}" for name, value in flags.items())]
-
-
-def until(answer: Callable[[], Any], what: str, limit: float = LIMIT) -> Any:
-    """Ask until the answer is true, and return it.
-
-    :raises AssertionError: it is not in so many seconds.
-    """
-    deadline = time.monotonic() + limit
-    while not (found := answer()):
-        assert time.monotonic() < deadline, f"not after {limit:.0f} s: {what}"
-        time.sleep(0.5)
-    return found
 
 
 def _placed(one: Object, namespace: str) -> Object:

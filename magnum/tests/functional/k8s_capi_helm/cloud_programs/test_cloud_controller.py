@@ -15,8 +15,9 @@ import uuid
 from magnum.tests.functional.k8s_capi_helm.cloud_programs import machine_node
 from magnum.tests.functional.k8s_capi_helm.cloud_programs.pod_process import PodProcess
 from magnum.tests.functional.k8s_capi_helm.cloud_programs.program_life import ProgramLife, workload
-from magnum.tests.functional.k8s_capi_helm.cloud_programs.tenant_api import Object, until
+from magnum.tests.functional.k8s_capi_helm.cloud_programs.tenant_api import Object
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, LifeCase, step
+from magnum.tests.functional.k8s_capi_helm.waiting import until
 from sandbox.cloud.services import REGION
 from sandbox.management import cloud_programs
 

@@ -21,10 +21,10 @@ from magnum.tests.functional.k8s_capi_helm.cloud_programs.keystone_webhook impor
 )
 from magnum.tests.functional.k8s_capi_helm.cloud_programs.pod_process import PodProcess
 from magnum.tests.functional.k8s_capi_helm.cloud_programs.program_life import ProgramLife, workload
-from magnum.tests.functional.k8s_capi_helm.cloud_programs.tenant_api import until
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
+from magnum.tests.functional.k8s_capi_helm.waiting import until
 from sandbox.cloud import seed
 from sandbox.management import cloud_programs, server
 from sandbox.management.connection import Connection, Refused

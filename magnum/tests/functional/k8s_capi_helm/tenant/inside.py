@@ -7,18 +7,16 @@ import base64
 import gzip
 import json
 from pathlib import Path
-import time
-from typing import Any
 
 import kubernetes
 
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting
 from magnum.tests.functional.k8s_capi_helm.sandbox.workload import Json, Workload
+from magnum.tests.functional.k8s_capi_helm.waiting import until
 from sandbox import processes
 from sandbox.management import controllers
 
 #: Seconds in which something inside a cluster has to be as it was asked for.
-LIMIT = 120.0
 NAMESPACE = "default"
 GUARD = "guard"
 
@@ -40,15 +38,6 @@ def refusal(workload: Workload, verb: str, path: str, body: Json | None = None) 
     return 0
 
 
-def until(what: str, true: Any, limit: float = LIMIT) -> Any:
-    """Wait for something; what it returned then."""
-    deadline = time.monotonic() + limit
-    while not (found := true()):
-        assert time.monotonic() < deadline, f"{what}: not after {limit:.0f} s"
-        time.sleep(0.5)
-    return found
-
-
 def pods(workload: Workload, namespace: str = NAMESPACE, query: str = "") -> list[Json]:
     """Pods of a namespace."""
     path = f"/api/v1/namespaces/{namespace}/pods{query}"
@@ -67,7 +56,7 @@ def deploy_guard(workload: Workload) -> str:
     ask(workload, "POST", path, {"metadata": {"name": GUARD}, "spec": body})
     budget = {"minAvailable": 1, "selector": selector}
     ask(workload, "POST", _budgets(), {"metadata": {"name": GUARD}, "spec": budget})
-    return str(until("a pod that runs", lambda: guard_node(workload)))
+    return str(until(lambda: guard_node(workload), "a pod that runs"))
 
 
 def guard_node(workload: Workload) -> str:

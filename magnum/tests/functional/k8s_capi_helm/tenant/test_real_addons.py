@@ -14,6 +14,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, Lif
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import Json, management
 from magnum.tests.functional.k8s_capi_helm.tenant import inside
 from magnum.tests.functional.k8s_capi_helm.tenant.test_real_life import missing
+from magnum.tests.functional.k8s_capi_helm.waiting import until
 from sandbox import cli
 from sandbox.management import addon_provider, chart_repository
 from sandbox.state import State
@@ -40,7 +41,7 @@ class RealAddons(Life):
         """Every addon is a release of Helm in the cluster, and the cluster is healthy."""
         self.customer.create().complete("CREATE")
         self.cluster.until(lambda rows: rows.health == "HEALTHY", "health", _HEALTH)
-        inside.until("every addon", self._all_deployed, _HEALTH)
+        until(self._all_deployed, "every addon", _HEALTH)
         releases = inside.helm_releases(self.cluster.workload())
         self.say(f"{len(releases)} releases: {', '.join(sorted(releases))}")
         for addon in self._addons():
@@ -79,9 +80,9 @@ class RealAddons(Life):
         """A new credential is a new revision of what has it in the cluster."""
         before = self._cloud_config()
         self.customer.magnum.rotate_credential(self.cluster.uuid)
-        after = inside.until(
-            "a new revision",
+        after = until(
             lambda: (new := self._cloud_config())["version"] > before["version"] and new,
+            "a new revision",
             _HEALTH,
         )
         assert after["info"]["status"] == "deployed", after["info"]
@@ -95,9 +96,9 @@ class RealAddons(Life):
         assert len(own) == 1, own
         release = self._release(own[0])
         self.customer.upgrade(VERSION, labels={"metrics_server_enabled": "false"})
-        inside.until(
-            "no release of metrics-server",
+        until(
             lambda: release not in inside.helm_releases(self.cluster.workload()),
+            "no release of metrics-server",
             _HEALTH,
         )
         self.cluster.until(lambda rows: rows.status == "UPDATE_COMPLETE", "the upgrade", 900.0)
@@ -108,7 +109,7 @@ class RealAddons(Life):
         """Nothing holds the cluster's deletion, and no process is left."""
         release = self.cluster.release
         self.customer.delete()
-        inside.until("no process", lambda: not inside.children(release), 30.0)
+        until(lambda: not inside.children(release), "no process", 30.0)
         self.customer.leave()
 
     def _addons(self, *kinds: str) -> list[Json]:

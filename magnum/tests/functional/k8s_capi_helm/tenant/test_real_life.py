@@ -9,6 +9,7 @@ import os
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import VERSION
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.tenant import inside
+from magnum.tests.functional.k8s_capi_helm.waiting import until
 from sandbox import cli
 from sandbox.management import tenant_api
 from sandbox.state import State
@@ -110,7 +111,7 @@ class RealLife(Life):
         assert inside.guard_node(workload) == node, "the pod was evicted against its budget"
         inside.release_guard(workload)
         self.cluster.complete()
-        assert inside.until("the pod", lambda: inside.guard_node(workload)) != node
+        assert until(lambda: inside.guard_node(workload), "the pod") != node
 
     @step
     def upgrade(self) -> None:
@@ -122,7 +123,7 @@ class RealLife(Life):
         self.cluster.complete()
         after = inside.ask(workload, "GET", "/api/v1/namespaces/kube-system")["metadata"]["uid"]
         assert before == after, "this is another etcd"
-        assert inside.until("the pod", lambda: inside.guard_node(workload))
+        assert until(lambda: inside.guard_node(workload), "the pod")
         lines = inside.children(self.cluster.release).values()
         assert Counter(os.path.basename(line.split()[0]) for line in lines) == Counter(_PROGRAMS)
 
@@ -131,7 +132,7 @@ class RealLife(Life):
         """No process of the cluster is left."""
         release = self.cluster.release
         self.customer.delete()
-        inside.until("no process", lambda: not inside.children(release), 30.0)
+        until(lambda: not inside.children(release), "no process", 30.0)
         self.customer.leave()
 
 
