@@ -12,6 +12,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping
 import json
+import re
+import types
 from typing import Any
 
 import jinja2
@@ -23,6 +25,9 @@ from magnum.drivers.k8s_capi_helm.model import conditions, Json
 
 _GROUP = "addons.stackhpc.com/"
 KINDS = ("HelmRelease", "Manifests")
+#: The key of a ConfigMap or Secret with values that names none.
+_VALUES = "values.yaml"
+_CAPITAL = re.compile("[A-Z]")
 _CLOUDS = base64.b64encode(
     b"clouds: {openstack: {auth: {auth_url: 'https://example.org/v3', "
     b"application_credential_id: example, application_credential_secret: example}}}"
@@ -30,6 +35,33 @@ _CLOUDS = base64.b64encode(
 _IDENTITY = {"data": {"clouds.yaml": _CLOUDS, "addon-clouds.yaml": _CLOUDS}}
 _ENDPOINT = {"host": "192.0.2.10", "port": 6443}
 _STATUS = {"network": {"id": "example", "name": "example"}, "externalNetwork": {"id": "example"}}
+
+
+class _Attributes(types.SimpleNamespace):
+    """An object as the provider's models are: fields are attributes in Python's spelling.
+
+    :param raw: by the names of the API, which ``toyaml`` writes.
+    :param parts: fields that are models, too.
+    """
+
+    def __init__(self, raw: Json, **parts: Json) -> None:
+        fields = {**raw, **{name: _Attributes(part) for name, part in parts.items()}}
+        super().__init__(**{_CAPITAL.sub(_small, name): value for name, value in fields.items()})
+        self._raw = raw
+
+    def dump(self) -> Json:
+        """By the names of the API."""
+        return self._raw
+
+
+def _small(capital: re.Match[str]) -> str:
+    return f"_{capital[0].lower()}"
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, _Attributes):
+        return value.dump()
+    raise TypeError(f"{type(value).__name__} is no data")
 
 
 def is_addon(obj: Json) -> bool:
@@ -46,7 +78,7 @@ def addon_values(addon: Json, objects: Iterable[Json]) -> Json:
     objects = list(objects)
     values: Json = {}
     for source in addon["spec"].get("valuesSources") or []:
-        for text in _texts(source, objects):
+        for text in _texts(source, objects, default_key=_VALUES):
             values = _merged(values, _document(addon, text, objects))
     return values
 
@@ -63,8 +95,11 @@ def addon_objects(addon: Json, objects: Iterable[Json]) -> list[Json]:
     ]
 
 
-def _texts(source: Json, objects: Iterable[Json]) -> list[str]:
-    """The templates of a source: its own, or those of a ConfigMap or Secret that was rendered."""
+def _texts(source: Json, objects: Iterable[Json], default_key: str = "") -> list[str]:
+    """The templates of a source: its own, or those of a ConfigMap or Secret that was rendered.
+
+    :param default_key: the only one where the source names none; "" for all but the excluded.
+    """
     if "template" in source:
         return [str(source["template"])]
     kind = "ConfigMap" if "configMap" in source else "Secret"
@@ -76,8 +111,12 @@ def _texts(source: Json, objects: Iterable[Json]) -> list[str]:
             **(obj.get("data") or {} if kind == "ConfigMap" else _decoded(obj.get("data") or {})),
             **(obj.get("stringData") or {}),
         }
-        wanted = [reference["key"]] if "key" in reference else reference.get("keys") or list(data)
-        return [str(data[key]) for key in wanted if key in data]
+        if default_key:
+            wanted = [reference.get("key", default_key)]
+        else:
+            wanted = reference.get("keys") or list(data)
+        excluded = reference.get("excludeKeys") or ()
+        return [str(data[key]) for key in wanted if key in data and key not in excluded]
     return []
 
 
@@ -109,7 +148,7 @@ def _context(addon: Json, objects: list[Json]) -> dict[str, Any]:
     cluster = _first(objects, "Cluster")
     spec = {**(cluster.get("spec") or {}), "controlPlaneEndpoint": _ENDPOINT}
     return {
-        "addon": addon,
+        "addon": _Attributes(addon, metadata=addon["metadata"], spec=addon["spec"]),
         "cluster": {**cluster, "spec": spec},
         "infra_cluster": {**_first(objects, "OpenStackCluster"), "status": _STATUS},
         "cloud_identity": _IDENTITY,
@@ -127,7 +166,7 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         mergeconcat=_merged,
         fromyaml=yaml.safe_load,
-        toyaml=lambda value: yaml.safe_dump(json.loads(json.dumps(value))),
+        toyaml=lambda value: yaml.safe_dump(json.loads(json.dumps(value, default=_plain))),
         b64encode=lambda data: base64.b64encode(data).decode(),
         b64decode=lambda data: base64.b64decode(data).decode(),
     )

@@ -109,6 +109,26 @@ class TestAddons(unittest.TestCase):
         addon = self.addon("Manifests", manifestSources=[{"template": template}])
         self.assertEqual([{"a": 6443}, {"b": 1}], addon_objects(addon, [self.CLUSTER]))
 
+    def test_templates_have_the_addon_as_the_provider_gives_it(self) -> None:
+        """By attributes in Python's spelling, which its ``toyaml`` writes in that of the API."""
+        template = "{a: {{ addon.spec.release_name }}, b: {{ addon.metadata.name }}}"
+        addon = self.addon(
+            "HelmRelease", releaseName="loki", valuesSources=[{"template": template}]
+        )
+        self.assertEqual({"a": "loki", "b": "x"}, addon_values(addon, []))
+        for broken in ("{{ addon.spec.releaseName.x }}", "{{ addon.spec.chart_name.x }}"):
+            addon["spec"]["valuesSources"] = [{"template": broken}]
+            with self.subTest(broken), self.assertRaises(errors.InvalidRequest):
+                addon_values(addon, [])
+
+    def test_a_source_without_a_key(self) -> None:
+        config = {**self.SECRET, "data": {}, "stringData": {"values.yaml": "a: 1", "b": "b: 2"}}
+        values = self.addon("HelmRelease", valuesSources=[{"secret": {"name": "config"}}])
+        self.assertEqual({"a": 1}, addon_values(values, [config]))
+        source = {"secret": {"name": "config", "excludeKeys": ["b"]}}
+        manifests = self.addon("Manifests", manifestSources=[source])
+        self.assertEqual([{"a": 1}], addon_objects(manifests, [config]))
+
     def test_a_broken_template(self) -> None:
         for text in ("{{", "{{ nothing.more }}", "a: [", "{{ ''.__class__.mro() }}"):
             with self.subTest(text), self.assertRaises(errors.InvalidRequest):
