@@ -48,11 +48,7 @@ func newNode(name, version string, controlPlane bool, told registration) *corev1
 	node.Status.Allocatable = node.Status.Capacity
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = 10250
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}}
-	for _, pressure := range []corev1.NodeConditionType{
-		corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,
-	} {
-		setCondition(node, pressure, corev1.ConditionFalse, "KubeletHasNoPressure", "")
-	}
+	setNoPressure(node)
 	setReady(node, corev1.ConditionFalse)
 	return node
 }
@@ -75,6 +71,16 @@ func addAddresses(node *corev1.Node, known clusterv1.MachineAddresses) {
 		if isIP && !slices.Contains(node.Status.Addresses, wanted) {
 			node.Status.Addresses = append(node.Status.Addresses, wanted)
 		}
+	}
+}
+
+// setNoPressure says that nothing is short on the node, also after the node controller has said of a
+// kubelet that could not reach the API server that nothing is known.
+func setNoPressure(node *corev1.Node) {
+	for _, pressure := range []corev1.NodeConditionType{
+		corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,
+	} {
+		setCondition(node, pressure, corev1.ConditionFalse, "KubeletHasNoPressure", "")
 	}
 }
 

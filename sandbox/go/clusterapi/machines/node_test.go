@@ -115,3 +115,21 @@ func TestRunningAddons(t *testing.T) {
 		}
 	}
 }
+
+// Of a kubelet that could not reach the API server for a while the node controller says that nothing is known.
+func TestNodeIsWellAgain(t *testing.T) {
+	node := newNode("w", "v1.34.4", false, registration{})
+	node.Spec.ProviderID = "openstack:///1234"
+	for i := range node.Status.Conditions {
+		node.Status.Conditions[i].Status = corev1.ConditionUnknown
+	}
+	g, both := &guest{}, addons{cloudController: true, network: true}
+	if after := g.advance(node, activeServer("w"), both, delays{}, time.Unix(1000, 0)); after != 0 || !isReady(node) {
+		t.Errorf("looked at again after %v: %v", after, node.Status.Conditions)
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Status == corev1.ConditionUnknown {
+			t.Errorf("%s is still unknown", condition.Type)
+		}
+	}
+}

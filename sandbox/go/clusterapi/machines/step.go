@@ -163,6 +163,7 @@ func (g *guest) advance(
 		}
 		initialize(node, server)
 	}
+	setNoPressure(node)
 	if !isReady(node) {
 		left := since(&g.networked, running.network, wait.ready, now)
 		if left != 0 {
