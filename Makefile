@@ -7,6 +7,8 @@ TOX := $(RUNNER)/bin/tox
 export PATH := $(CURDIR)/$(RUNNER)/bin:$(PATH)
 # RECORD=1 writes what ran, and its result, down for the page "What is tested with what".
 export K8S_CAPI_HELM_TESTED := $(RECORD)
+# What takes long because it runs or builds more real programs.
+REAL_PROGRAMS := functional-tenant cloud-programs functional-management functional-capi-upgrade
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test functional kills soak controls record docs charts bench audit clean
@@ -20,8 +22,8 @@ demo: $(TOX) ## From a template to a tenant's kubectl get nodes and away again (
 test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pep8 unit" picks some)
 	@$(RUNNER)/bin/python tools/stages.py $(or $(STAGES),test)
 
-functional: $(TOX) ## Everything in the sandbox, MariaDB, all crash tests, 40 kills (ADDON_PROVIDER, JANITOR=<checkout>: with the real ones)
-	@$(RUNNER)/bin/python tools/stages.py releases beside recipes crashes hostile costs mariadb regions addons kubeadm helm-releases metrics kills kills-20 kills-22 kills-versions sandbox-live adoption functional functional-core-20 functional-core-22 functional-core-capi clusterctl functional-faults-20 functional-faults-22 magnum-upgrade magnum-adoption storms storms-20 storms-22 bench-quick
+functional: $(TOX) ## Everything in the sandbox, MariaDB, all crash tests, 40 kills (REAL=1 ADDON_PROVIDER, JANITOR=<checkout>: with all real programs)
+	@$(RUNNER)/bin/python tools/stages.py $(if $(REAL),--real $(REAL_PROGRAMS)) releases beside recipes crashes hostile costs mariadb regions addons kubeadm helm-releases metrics kills kills-20 kills-22 kills-versions sandbox-live adoption functional functional-core-20 functional-core-22 functional-core-capi clusterctl functional-faults-20 functional-faults-22 magnum-upgrade magnum-adoption storms storms-20 storms-22 bench-quick
 
 kills: $(TOX) ## Kill conductors 200 times at random moments (K8S_CAPI_HELM_KILLS=40: so often)
 	@K8S_CAPI_HELM_KILLS=$(or $(K8S_CAPI_HELM_KILLS),200) $(TOX) -q run -e kills

@@ -34,6 +34,12 @@ TAIL = 40
 #: Releases of Magnum, besides the newest one, on which the unit tests run, and the Python for each.
 RELEASES = {20: "3.10", 21: "3.11", 22: "3.12"}
 
+#: Programs that have no package: the variable that names a checkout of each, and where that is.
+CHECKOUTS = {
+    "ADDON_PROVIDER": "https://github.com/azimuth-cloud/cluster-api-addon-provider",
+    "JANITOR": "https://github.com/azimuth-cloud/cluster-api-janitor-openstack",
+}
+
 #: Stands in the environment of everything that a stage starts, daemons too.
 MARK = "K8S_CAPI_HELM_STAGE"
 
@@ -150,16 +156,10 @@ STAGES = {
         ),
         *(
             Stage(name, name, 60, counts=True, binaries=True, sandbox=True, live=True)
-            for name in ("functional-core-capi", "clusterctl")
-        ),
-        Stage(
-            "functional-tenant",
-            "functional-tenant",
-            45,
-            counts=True,
-            binaries=True,
-            sandbox=True,
-            live=True,
+            for name in (
+                *("functional-core-capi", "clusterctl", "functional-management"),
+                *("functional-capi-upgrade", "functional-tenant", "cloud-programs"),
+            )
         ),
         *(
             Stage(
@@ -328,6 +328,17 @@ def interpreter(version: str, ours: Mapping[str, str]) -> str | None:
     return next(filter(_runs, paths), None)
 
 
+def lacking(ours: Mapping[str, str]) -> list[str]:
+    """What is wrong with the checkouts that the environment names, a sentence each."""
+    found = []
+    for variable, address in CHECKOUTS.items():
+        named = ours.get(variable, "")
+        if not (Path(named) / "requirements.txt").is_file() or not named:
+            value = f"{variable}={named}" if named else f"{variable}, which is not set,"
+            found.append(f"{value} has to name a checkout of {address}")
+    return found
+
+
 def _runs(python: str) -> bool:
     """Whether an interpreter can be started."""
     try:
@@ -472,10 +483,19 @@ def main(arguments: list[str]) -> int:
         help="'test' stands for: " + " ".join(TEST),
         metavar="STAGE",
     )
+    parser.add_argument(
+        "--real",
+        action="store_true",
+        help="refuse to start without a checkout of each program that has no package: "
+        + ", ".join(CHECKOUTS),
+    )
+    chosen = parser.parse_args(arguments)
+    if chosen.real and (wrong := lacking(os.environ)):
+        parser.error("; ".join(wrong))
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGHUP, _end)
     names: list[str] = []
-    for name in parser.parse_args(arguments).stages:
+    for name in chosen.stages:
         names += TEST if name == "test" else [name]
     return Runner(STAGES[name] for name in dict.fromkeys(names)).run()
 

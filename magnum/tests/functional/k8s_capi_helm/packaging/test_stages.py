@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 TOOL = Path(__file__).resolve().parents[5] / "tools" / "stages.py"
 spec = importlib.util.spec_from_file_location("stages", TOOL)
@@ -85,6 +86,40 @@ class TestInterpreter(unittest.TestCase):
         self.interpreter("pyenv/versions/3.10.13/bin/python3.10", "no program\n")
         self.interpreter("bin/python3.10", "#!/bin/sh\nexit 127\n")
         self.assertIsNone(stages.interpreter("3.10", self.ours))
+
+
+class TestCheckouts(unittest.TestCase):
+    """``--real`` runs nothing unless each program that has no package has its checkout."""
+
+    def test_each_one_that_is_missing_is_named_with_what_to_do(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            checkout = Path(directory) / "checkout"
+            checkout.mkdir()
+            (checkout / "requirements.txt").touch()
+            ours = {"ADDON_PROVIDER": str(checkout), "JANITOR": directory}
+            self.assertEqual(
+                [f"JANITOR={directory} has to name a checkout of {stages.CHECKOUTS['JANITOR']}"],
+                stages.lacking(ours),
+            )
+            self.assertEqual([], stages.lacking(dict.fromkeys(stages.CHECKOUTS, str(checkout))))
+        self.assertEqual(
+            [
+                f"{variable}, which is not set, has to name a checkout of {address}"
+                for variable, address in stages.CHECKOUTS.items()
+            ],
+            stages.lacking({"JANITOR": ""}),
+        )
+
+    def test_nothing_runs_without_one(self) -> None:
+        said = io.StringIO()
+        with (
+            mock.patch.dict(os.environ, dict.fromkeys(stages.CHECKOUTS, "")),
+            contextlib.redirect_stderr(said),
+            self.assertRaises(SystemExit) as caught,
+        ):
+            stages.main(["--real", "pep8"])
+        self.assertEqual(2, caught.exception.code)
+        self.assertIn("ADDON_PROVIDER, which is not set,", said.getvalue())
 
 
 class TestTally(unittest.TestCase):
