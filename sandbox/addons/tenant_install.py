@@ -24,6 +24,13 @@ CHARTS = {
     "tigera-operator": (("Deployment", "tigera-operator"),),
     "cilium": (("DaemonSet", "cilium"), ("Deployment", "cilium-operator")),
 }
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+#: Of a node of the control plane, until the addons run.
+TAINTS = (
+    CONTROL_PLANE,
+    "node.cloudprovider.kubernetes.io/uninitialized",
+    "node.kubernetes.io/not-ready",
+)
 #: What is put there; the in-memory API server of a cluster knows few kinds.
 KINDS = frozenset(
     {("apps/v1", "DaemonSet"), ("apps/v1", "Deployment"), ("v1", "Secret"), ("v1", "ConfigMap")}
@@ -51,13 +58,24 @@ def documents(addon: rules.Document, rendered: Any) -> list[Document]:
 
 
 def _pods(kind: str, name: str) -> Document:
-    """Pods that run on every node, as those of core addons do, in the shape that an API takes."""
+    """The pods of a core addon, in the shape that an API takes.
+
+    Those of a DaemonSet run on every node, one of a Deployment on the control plane. If it ran
+    anywhere and tolerated everything, it would be scheduled again onto a node that is being
+    drained, so the drain would not end.
+    """
     labels = {"app": name}
-    spec = {
+    spec: Document = {
         "containers": [{"name": name, "image": f"example.org/{name}"}],
         "tolerations": [{"operator": "Exists"}],
     }
-    replicas = {"replicas": 1} if kind == "Deployment" else {}
+    replicas = {}
+    if kind == "Deployment":
+        replicas["replicas"] = 1
+        spec["nodeSelector"] = {CONTROL_PLANE: ""}
+        spec["tolerations"] = [
+            {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in TAINTS
+        ]
     return {
         **replicas,
         "selector": {"matchLabels": labels},
