@@ -172,6 +172,8 @@ SUBJECTS: dict[str, Callable[[], list[Subject]]] = {
     "programs.sandbox": tested_programs.sandbox,
     "programs.addon-provider": tested_programs.addon_provider,
     "programs.kubeadm": tested_programs.kubeadm,
+    "programs.clusterctl": tested_programs.clusterctl,
+    "programs.backup": tested_programs.backup,
     "programs.prometheus": tested_programs.prometheus,
 }
 

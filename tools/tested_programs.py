@@ -28,7 +28,8 @@ def sandbox() -> list[Subject]:
     """The services and the programs of the management cluster in the sandbox."""
     from sandbox import cli
     from sandbox.cloud.conductor_layout import Layout
-    from sandbox.management import binaries
+    from sandbox.management import addon_provider as provider
+    from sandbox.management import binaries, tenant_api
     from sandbox.management.releases import Providers
     from sandbox.state import State
 
@@ -40,6 +41,11 @@ def sandbox() -> list[Subject]:
     # What is this project's own simulates something.
     real = [one for one in binaries.programs(providers) if one.version != binaries.OWN]
     programs = [_subject(one.name, one.version) for one in real]
+    if tenant_api.chosen(state) == tenant_api.REAL:
+        names = tenant_api.SCHEDULER, tenant_api.KUBEADM
+        programs += [_subject(name, binaries.KUBERNETES) for name in names]
+    if provider.chosen(state) == provider.REAL:
+        programs += addon_provider()
     return [*services, *programs, *janitor()]
 
 
@@ -58,6 +64,21 @@ def kubeadm() -> list[Subject]:
     from sandbox.management import kubernetes_releases
 
     return [_subject("kubeadm", one.version) for one in kubernetes_releases.selected()]
+
+
+def clusterctl() -> list[Subject]:
+    """The clusterctl that moves objects, and upgrades Cluster API."""
+    from sandbox.management import clusterctl as real
+
+    program = real.program()
+    return [_subject(program.name, program.version)]
+
+
+def backup() -> list[Subject]:
+    """The programs that save and restore the data of etcd."""
+    from sandbox.management import backup as real
+
+    return [_subject(one.name, one.version) for one in (real.ETCDCTL, real.ETCDUTL)]
 
 
 def prometheus() -> list[Subject]:
