@@ -19,7 +19,8 @@ from sandbox.state import SandboxError, State
 
 CHECKOUT = OperatorCheckout(
     release="cluster-api-addon-provider",
-    namespace="capi-addon-system",
+    # Short: a certificate's common name, here the account's, has 64 characters at most.
+    namespace="capi-addons",
     variable="ADDON_PROVIDER",
     marker="capi_addons/operator.py",
     python_variable="K8S_CAPI_HELM_ADDON_PROVIDER_PYTHON",

@@ -12,6 +12,7 @@ import yaml
 
 from sandbox import management, processes
 from sandbox.management import addon_provider, binaries, chart_repository, controllers, tenant_api
+from sandbox.management.pki import Pki
 from sandbox.state import SandboxError
 from sandbox.tests.test_state import StateCase
 
@@ -71,6 +72,15 @@ class TestAddonProvider(StateCase):
         self.given(self.checkout(), sys.executable)
         with self.assertRaisesRegex(SandboxError, "add --tenant-api real"):
             addon_provider.choose(self.sandbox(), addon_provider.REAL)
+
+    def test_it_is_the_service_account_of_its_chart(self) -> None:
+        """The name of a user fits into a certificate."""
+        state = self.sandbox()
+        Pki(state).ensure()
+        account = {"kind": "ServiceAccount", "metadata": {"name": addon_provider.CHECKOUT.release}}
+        path = addon_provider.CHECKOUT.write_kubeconfig(state, [account])
+        (user,) = yaml.safe_load(path.read_text())["users"]
+        self.assertIn("client-certificate", user["user"])
 
     def test_a_management_cluster_keeps_the_one_whose_crds_it_has(self) -> None:
         self.given(self.checkout(), sys.executable)
