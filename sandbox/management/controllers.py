@@ -15,6 +15,8 @@ import time
 import urllib.error
 import urllib.request
 
+import tenacity
+
 from sandbox import processes
 from sandbox.management import (
     addon_provider,
@@ -25,7 +27,7 @@ from sandbox.management import (
 )
 from sandbox.management.pki import Pki
 from sandbox.management.releases import CAPO_MIGRATES, Providers
-from sandbox.state import State
+from sandbox.state import SandboxError, State
 
 NAMESPACE = "capi-system"
 CAPO = "capo"
@@ -119,9 +121,19 @@ def _start_addon_provider(state: State, place: Path) -> None:
         chart_repository.start(state, place)
         argv, own = addon_provider.prepare(state, place, f"127.0.0.1:{port}")
         env = {**env, **own}
-    processes.start(state, ADDONS, argv, env=env, cwd=CHECKOUT)
-    if addon_provider.chosen(state) == addon_provider.REAL:
-        processes.wait_ready(state, ADDONS, partial(healthy, state, ADDONS), START_TIMEOUT)
+    if addon_provider.chosen(state) != addon_provider.REAL:
+        processes.start(state, ADDONS, argv, env=env, cwd=CHECKOUT)
+        return
+    # It ends if a kind that it has just created is not served yet: a kubelet would restart it.
+    for attempt in tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(SandboxError),
+        stop=tenacity.stop_after_attempt(3),
+        wait=tenacity.wait_fixed(2.0),
+        reraise=True,
+    ):
+        with attempt:
+            processes.start(state, ADDONS, argv, env=env, cwd=CHECKOUT)
+            processes.wait_ready(state, ADDONS, partial(healthy, state, ADDONS), START_TIMEOUT)
 
 
 def healthy(state: State, name: str) -> bool:
