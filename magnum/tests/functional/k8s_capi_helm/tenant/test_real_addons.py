@@ -80,12 +80,13 @@ class RealAddons(Life):
         """A new credential is a new revision of what has it in the cluster."""
         before = self._cloud_config()
         self.customer.magnum.rotate_credential(self.cluster.uuid)
-        after = until(
-            lambda: (new := self._cloud_config())["version"] > before["version"] and new,
-            "a new revision",
-            _HEALTH,
-        )
-        assert after["info"]["status"] == "deployed", after["info"]
+
+        def deployed() -> Json | None:
+            new = self._cloud_config()
+            is_new = new["version"] > before["version"] and new["info"]["status"] == "deployed"
+            return new if is_new else None
+
+        after = until(deployed, "a new revision that is deployed", _HEALTH)
         assert after["manifest"] != before["manifest"], "the same credential"
 
     @step
