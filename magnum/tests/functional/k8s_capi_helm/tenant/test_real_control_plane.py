@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 import os
 
+from magnum.tests.functional.k8s_capi_helm.sandbox import setting
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import Json, management
 from magnum.tests.functional.k8s_capi_helm.tenant import inside
@@ -46,11 +47,14 @@ class RealControlPlane(Life):
         name = machine["metadata"]["name"]
         server = machine["spec"]["providerID"].rpartition("/")[2]
         self.customer.tenant.connection.compute.delete_server(server)
+        # The kubelet, which is simulated, does not end with its server.
+        setting.fault("node-not-ready", True, name)
         rows = self.cluster.until(lambda rows: rows.health == "UNHEALTHY", "its health", 300.0)
         reasons = rows.cluster["health_status_reason"]
         self.say(str(reasons))
         assert name in str(reasons), reasons
         until(lambda: name not in self._names() and len(self._names()) == 3, name, _REPLACED)
+        setting.fault("node-not-ready", False)
 
     @step
     def whole(self) -> None:
@@ -64,6 +68,7 @@ class RealControlPlane(Life):
     @ending
     def delete(self) -> None:
         """No process of the cluster is left."""
+        setting.fault("node-not-ready", False)
         release = self.cluster.release
         self.customer.delete()
         until(lambda: not inside.children(release), "no process", 30.0)
