@@ -60,7 +60,7 @@ class RealControlPlane(Life):
     def whole(self) -> None:
         """The content is there, on three members again, and the cluster is healthy."""
         self.cluster.until(lambda rows: rows.health == "HEALTHY", "health", _REPLACED)
-        self.cluster.complete()
+        self.cluster.complete("CREATE")
         self._check_members()
         path = "/api/v1/namespaces/default/configmaps/kept"
         assert inside.ask(self.cluster.workload(), "GET", path)["data"] == {"written": "before"}
