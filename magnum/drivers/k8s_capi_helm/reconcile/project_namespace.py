@@ -26,6 +26,8 @@ ROLE = "magnum-k8s-capi-helm"
 #: Attempts, and seconds between two of them, to create a release in a namespace that is being
 #: deleted: Kubernetes takes some seconds for an empty one.
 _ATTEMPTS, _PAUSE = 30, 2.0
+#: Attempts to use a right that was just given.
+_RIGHTS_ATTEMPTS = 8
 #: What every namespace has, and what the driver puts into it: group, resource and name.
 _ALWAYS_THERE = frozenset(
     {
@@ -115,19 +117,23 @@ def bind_role(clients: Clients, namespace: str) -> None:
 
     :raises errors.DriverError: as the management cluster said.
     """
-    _ensure(
-        clients,
-        names.ROLE_BINDING,
-        {
-            "metadata": {"name": ROLE, "namespace": namespace},
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": "ClusterRole",
-                "name": ROLE,
-            },
-            "subjects": [_own_subject(clients)],
-        },
-    )
+    if clients.kube.get(names.ROLE_BINDING, namespace, ROLE) is not None:
+        return
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE}
+    manifest = {
+        "metadata": {"name": ROLE, "namespace": namespace},
+        "roleRef": role,
+        "subjects": [_own_subject(clients)],
+    }
+    _create(clients, names.ROLE_BINDING, manifest)
+    # The API server authorizes by what it watches, which may be behind what was just created.
+    tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(errors.NotAllowed),
+        stop=tenacity.stop_after_attempt(_RIGHTS_ATTEMPTS),
+        wait=tenacity.wait_exponential_jitter(initial=0.1, max=_PAUSE),
+        sleep=clients.pause,
+        reraise=True,
+    )(clients.kube.get, names.LEASE, namespace, ROLE)
 
 
 def enforce_pod_security(clients: Clients, namespace: str, level: str) -> None:
@@ -251,14 +257,18 @@ def _ensure(clients: Clients, kind: names.Kind, manifest: Json) -> Json | None:
     :returns: None if another worker has created it, and it was deleted since.
     """
     metadata = manifest["metadata"]
-    where = (kind, metadata.get("namespace"), metadata["name"])
-    if (existing := clients.kube.get(*where)) is not None:
-        return existing
+    existing = clients.kube.get(kind, metadata.get("namespace"), metadata["name"])
+    return _create(clients, kind, manifest) if existing is None else existing
+
+
+def _create(clients: Clients, kind: names.Kind, manifest: Json) -> Json | None:
+    """As :func:`_ensure`, of an object that was not there."""
+    metadata = manifest["metadata"]
     try:
         return clients.kube.create(kind, manifest)
     except errors.Conflict:
         # Another worker may be opening the same namespace.
-        return clients.kube.get(*where)
+        return clients.kube.get(kind, metadata.get("namespace"), metadata["name"])
 
 
 def _own_subject(clients: Clients) -> dict[str, str]:

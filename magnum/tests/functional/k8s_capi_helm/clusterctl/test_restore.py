@@ -17,6 +17,7 @@ from sandbox.management import backup
 
 #: Magnum's health poll comes once a minute.
 _HEALTH = 150.0
+_REPLACED = 600.0
 #: Seconds for which nobody may say or do anything wrong before controllers run again.
 _QUIET = 75.0
 
@@ -94,8 +95,17 @@ class Restored(Life):
 
     @step
     def converge(self) -> None:
-        """A resize to the size that Magnum shows brings the machines back."""
+        """A resize to the size that Magnum shows brings the machines back.
+
+        The servers that the backup does not know are deleted as the page says, and their nodes.
+        """
         self.customer.resize(3)
+        self.cluster.until(lambda rows: rows.status == "UPDATE_COMPLETE", "the resize", _REPLACED)
+        for row in operator_command.rows("orphans", self.cluster.uuid, status=1):
+            self.say(f"orphan: {row}")
+            self.customer.tenant.connection.compute.delete_server(row["ID"])
+            name = row["Resource"].rpartition(" ")[2]
+            self.cluster.workload().take_away(f"/api/v1/nodes/{name}")
         self.cluster.complete()
         self.resting.resize(2)
         self.resting.cluster.complete()

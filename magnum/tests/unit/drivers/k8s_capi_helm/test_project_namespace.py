@@ -281,6 +281,33 @@ class TestDuringACreate(Case):
     def test_without_the_right_to_bind_the_role_nothing_is_waited_for(self) -> None:
         self.refused(names.ROLE_BINDING)
 
+    def right_is_late(self, refusals: int) -> list[float]:
+        """The right that the driver gives itself is refused so often; how long it has waited."""
+        left: list[int] = []
+
+        def refuse(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("create", names.ROLE_BINDING):
+                left.append(refusals)
+            elif kind == names.LEASE and left and left[0]:
+                left[0] -= 1
+                raise errors.NotAllowed("It is not allowed.", "HTTP 403: forbidden")
+
+        waited: list[float] = []
+        self.ports = dataclasses.replace(self.ports, pause=waited.append)
+        self.kube.before = refuse
+        self.create()
+        return waited
+
+    def test_a_right_that_was_just_given_is_waited_for(self) -> None:
+        waited = self.right_is_late(3)
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+        self.assertEqual(3, len(waited))
+
+    def test_a_right_that_never_comes_is_said(self) -> None:
+        waited = self.right_is_late(1000)
+        self.assertEqual("It is not allowed.", self.cluster().status_reason)
+        self.assertLess(sum(waited), 20)
+
     def test_one_that_never_ends_is_said(self) -> None:
         self.kube.namespaces_linger = True
         self.kube.put(
