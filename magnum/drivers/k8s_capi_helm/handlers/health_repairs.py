@@ -176,6 +176,7 @@ def _is_in_progress(case: Case) -> bool:
         deleting_nodegroups.needs_deleting_status(case.nodegroups, case.evaluation.record)
         or _is_overtaken(case)
         or _has_upgrade(case)
+        or (case.is_complete() and case.evaluation.is_release_newer)
         or (_is_forgotten(case) and bool(case.evaluation.is_release_incomplete))
     )
 

@@ -20,6 +20,7 @@ import json
 from typing import Any
 import zlib
 
+from oslo_utils import timeutils
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
@@ -160,9 +161,15 @@ def _decoded(data: str) -> tuple[LiveRelease, str]:
         values=release.get("config") or {},
         whole=revision if status in WHOLE else 0,
         takes_prefix=any(_autoscaler_templates(release["chart"], autoscaler.takes_prefix)),
+        deployed_at=_posix(release["info"].get("last_deployed")),
     )
     _check(live)
     return dataclasses.replace(live, values={}), json.dumps(live.values)
+
+
+def _posix(text: str | None) -> float:
+    """A time as Go writes it, 0 where there is none: a very old Helm writes none."""
+    return timeutils.parse_isotime(text).timestamp() if text else 0.0
 
 
 def _autoscaler_templates(chart: Json, ask: Callable[[str], bool]) -> Iterator[bool]:

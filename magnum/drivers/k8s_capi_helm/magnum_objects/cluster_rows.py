@@ -82,6 +82,10 @@ class MagnumRows:
         """Set a nodegroup UPDATE_FAILED, with its fields as the release has them."""
         writer.restore_nodegroup(self.cluster, name, error, fields)
 
+    def correct_node_count(self, name: str, count: int) -> None:
+        """Save the number of machines that a newer release has of a nodegroup."""
+        writer.correct_node_count(self.cluster, name, count)
+
     def _template(self, operation: Operation) -> Any:
         try:
             return template_object.ClusterTemplate.get_by_uuid(self.context, operation.template)

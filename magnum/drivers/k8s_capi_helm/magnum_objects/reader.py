@@ -291,6 +291,7 @@ def _nodegroup_request(
         is_new=is_new,
         may_be_unvalidated=may_be_unchecked(nodegroup) and is_recent(nodegroup),
         uuid=nodegroup.uuid,
+        changed_at=nodegroup.updated_at or nodegroup.created_at,
     )
 
 

@@ -20,6 +20,7 @@ class _Saved(Protocol):
     project_id: str
     labels: dict[str, str] | None
     created_at: datetime.datetime | None
+    updated_at: datetime.datetime | None
 
     def save(self) -> None: ...
     def obj_what_changed(self) -> set[str]: ...

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from oslo_log import log as logging
@@ -123,6 +123,29 @@ def restore_nodegroup(
     :param name: under which it stands in the chart's values, or :data:`change.CONTROL_PLANE`.
     """
     LOG.warning("Cluster %s: nodegroup %s: %s %s", cluster.uuid, name, error, error.detail)
+    for nodegroup in _named(cluster, name):
+        set_update_failed(nodegroup, error, **fields)
+
+
+def correct_node_count(cluster: Cluster, name: str, count: int) -> None:
+    """Give a nodegroup that is older than the release the number of machines of the release.
+
+    :param name: as for :func:`restore_nodegroup`.
+    """
+    for nodegroup in _named(cluster, name):
+        LOG.warning(
+            "Cluster %s: nodegroup %s: node_count was %s in Magnum's database and is %s now, as in "
+            "the release: the release is newer, so the database was restored from a backup.",
+            cluster.uuid,
+            nodegroup.name,
+            nodegroup.node_count,
+            count,
+        )
+        saving.save(nodegroup, node_count=count)
+
+
+def _named(cluster: Cluster, name: str) -> Iterator[NodeGroup]:
+    """The nodegroup of an entry of the chart's values, unless it is being deleted."""
     nodegroups = list(cluster.nodegroups)
     entry_names = reader.entry_names_of(nodegroups)
     for nodegroup in nodegroups:
@@ -130,4 +153,4 @@ def restore_nodegroup(
             live.CONTROL_PLANE if nodegroup.role == reader.MASTER else entry_names[nodegroup.name]
         )
         if entry_name == name and not is_deleting(nodegroup):
-            set_update_failed(nodegroup, error, **fields)
+            yield nodegroup

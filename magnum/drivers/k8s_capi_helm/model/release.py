@@ -55,6 +55,7 @@ class LiveRelease:
     :ivar values: the values that were given (not the chart's defaults).
     :ivar whole: the newest of its revisions that was applied as a whole, 0 for none.
     :ivar takes_prefix: its chart takes the autoscaler from the registry of a tenant's label.
+    :ivar deployed_at: when Helm began with its newest revision (POSIX time), 0 if it is not known.
     """
 
     name: str
@@ -67,3 +68,4 @@ class LiveRelease:
     values: Json
     whole: int = 0
     takes_prefix: bool = False
+    deployed_at: float = 0.0

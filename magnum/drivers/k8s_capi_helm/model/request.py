@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import dataclasses
+import datetime
 
 from magnum.drivers.k8s_capi_helm import labels
 
@@ -27,6 +28,7 @@ class NodeGroupRequest:
     :ivar is_new: its row says that it is being made.
     :ivar may_be_unvalidated: the request for it may still be being checked.
     :ivar uuid: of its row. Another group may have had its name before.
+    :ivar changed_at: when its row was written last (aware, UTC), None where nobody knows.
     """
 
     name: str
@@ -44,6 +46,7 @@ class NodeGroupRequest:
     is_new: bool = dataclasses.field(default=False, compare=False)
     may_be_unvalidated: bool = dataclasses.field(default=False, compare=False)
     uuid: str = dataclasses.field(default="", compare=False)
+    changed_at: datetime.datetime | None = dataclasses.field(default=None, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

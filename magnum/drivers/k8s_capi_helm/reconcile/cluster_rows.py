@@ -50,3 +50,9 @@ class ClusterRows(Protocol):
 
         :param name: under which it stands in the values, or ``values.live.CONTROL_PLANE``.
         """
+
+    def correct_node_count(self, name: str, count: int) -> None:
+        """Save the number of machines that a release has which is newer than a nodegroup's object.
+
+        :param name: under which it stands in the values, or ``values.live.CONTROL_PLANE``.
+        """

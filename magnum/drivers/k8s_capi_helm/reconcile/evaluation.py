@@ -22,6 +22,7 @@ class Evaluation:
     :ivar unfinished_operations: ids of operations that go on, whatever the verdict.
     :ivar is_release_incomplete: the rows ask for something that the release does not have, which is
         known to have had all of it once.
+    :ivar is_release_newer: Magnum's rows are of a backup, from before the release was changed.
     :ivar rendered_nodegroups: nodegroups that the release has, by their names in the chart's
         values.
     :ivar unrecorded_revisions: revisions of the release that the record does not know of, None for
@@ -37,6 +38,7 @@ class Evaluation:
     is_cached: bool = False
     unfinished_operations: frozenset[str] = frozenset()
     is_release_incomplete: bool = False
+    is_release_newer: bool = False
     rendered_nodegroups: frozenset[str] = frozenset()
     unrecorded_revisions: Revisions | None = None
     autoscaler_is_due: bool = False

@@ -10,13 +10,19 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
-from magnum.drivers.k8s_capi_helm.model import LiveRelease, operation, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    LiveRelease,
+    operation,
+    ReleaseRecord,
+)
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import (
     evaluation_inputs,
     lost_nodegroup_request,
     namespace_releases,
-    reconciler,
+    newer_release,
+    pending,
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
@@ -34,6 +40,7 @@ class ReadRelease:
         being checked.
     :ivar is_readable: whether there was an answer.
     :ivar is_cached: it was not read now, but a while ago.
+    :ivar is_newer: Magnum's database was restored from a backup, and the release has changed since.
     :ivar outdated: why the release that is there is not believed; there is none in *live* then.
     """
 
@@ -43,6 +50,7 @@ class ReadRelease:
     only_new_nodegroups_missing: bool = False
     is_readable: bool = False
     is_cached: bool = False
+    is_newer: bool = False
     outdated: errors.ReleaseOutdated | None = None
 
     @property
@@ -78,13 +86,23 @@ def read_release(
             return ReadRelease(record, is_readable=True, outdated=outdated)
         recent = lost_nodegroup_request.is_recent(clients, now)
         request = magnum_reader.cluster_request(cluster, cluster_nodegroups, conf, is_recent=recent)
-        request = operation.without_deleted(request, record)
-        applied = reconciler.is_applied(live, request, record)
         evaluation_inputs.keep_release(clients, release, key, snapshot)
-        is_joining = not applied and reconciler.is_joining(live, request, record)
-        return ReadRelease(
-            record, live, applied, is_joining, is_readable=True, is_cached=snapshot.is_kept
-        )
+        return _compared(operation.without_deleted(request, record), snapshot)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return ReadRelease()
+
+
+def _compared(request: ClusterRequest, snapshot: ReleaseSnapshot) -> ReadRelease:
+    """A release beside what is asked for."""
+    record, live = snapshot.record, snapshot.live
+    applied = pending.is_applied(live, request, record)
+    return ReadRelease(
+        record,
+        live,
+        applied,
+        not applied and pending.is_joining(live, request, record),
+        is_readable=True,
+        is_cached=snapshot.is_kept,
+        is_newer=not applied and newer_release.is_newer(request, record, live),
+    )

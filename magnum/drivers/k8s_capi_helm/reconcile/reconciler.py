@@ -17,9 +17,7 @@ from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
-    LiveRelease,
     Operation,
-    ReleaseRecord,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.model import request as model_request
@@ -30,7 +28,8 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     changes,
     install,
-    lost_nodegroup_request,
+    newer_release,
+    pending,
     prerequisites,
     revisions,
     upgrade,
@@ -72,12 +71,13 @@ def reconcile(
     record, live = revisions.read_record_and_release(
         clients, request.namespace, request.release, snapshot.record, snapshot.live
     )
+    request = newer_release.correct_rows(cluster_rows, request, record, live)
     remaining = model_operation.without_deleted(request, record)
     current = upgrade.read_objects(run, snapshot.with_release(record, live), remaining)
     due = upgrade.is_step_due(
         record, live, remaining, current.objects
     ) or autoscaler_deployment.is_due(live, run.settings)
-    if not (due or _is_pending(request, record, live)):
+    if not (due or pending.is_pending(request, record, live)):
         return current
     applied = _reconcile_locked(run, cluster_rows, current, request, lock_wait)
     for _ in range(_ROUNDS - 1):
@@ -87,29 +87,10 @@ def reconcile(
         handled = request, record.operations if record else ()
         request, record = cluster_rows.request(), applied.record
         is_new = handled != (request, record.operations if record else ())
-        if not is_new or not _is_pending(request, record, applied.live):
+        if not is_new or not pending.is_pending(request, record, applied.live):
             break
         applied = _reconcile_locked(run, cluster_rows, applied, request)
     return applied
-
-
-def _applicable(
-    request: ClusterRequest, record: ReleaseRecord | None, live: LiveRelease | None
-) -> ClusterRequest:
-    """What the rows ask for without nodegroups whose own requests are still being checked."""
-    request = model_operation.without_deleted(request, record)
-    if live is None:
-        return request
-    operations = record.operations if record else ()
-    return lost_nodegroup_request.without_unvalidated(request, operations, live.values)
-
-
-def _is_pending(
-    request: ClusterRequest, record: ReleaseRecord | None, live: LiveRelease | None
-) -> bool:
-    """Whether there is something to apply, besides the steps of an upgrade."""
-    applicable = _applicable(request, record, live)
-    return not is_deployed(live, applicable, record) or autoscaling.is_due(record)
 
 
 def _reconcile_locked(
@@ -163,10 +144,13 @@ def reconcile_held(
     record, live = revisions.read_record_and_release(clients, request.namespace, request.release)
     if model_operation.is_being_deleted(record):
         raise errors.Busy("The cluster is being deleted.")
+    request = newer_release.correct_rows(cluster_rows, request, record, live)
     # Read after the rows: what a later request has written over a deletion there was before that.
     request = model_operation.without_deleted(request, record)
     current = snapshot.with_release(record, live)
-    if not is_deployed(live, request, record) or autoscaler_deployment.is_due(live, run.settings):
+    if not pending.is_deployed(live, request, record) or autoscaler_deployment.is_due(
+        live, run.settings
+    ):
         current = _deploy(run, held_lease, cluster_rows, request, current, created_cluster)
     live, record = current.live, current.record
     if live is not None and record is not None and autoscaling.is_due(record):
@@ -192,7 +176,7 @@ def _deploy(
         # What was taken over is as it was: what the rows ask for besides comes now.
         applied, adopted = _install(run, held_lease, cluster_rows, request, created_cluster)
         current = _applied(current, applied)
-        is_unfinished = adopted and not is_deployed(applied.live, request, record)
+        is_unfinished = adopted and not pending.is_deployed(applied.live, request, record)
     if is_unfinished:
         applied = changes.change_release(run, held_lease, cluster_rows, request, current)
         if upgrade.pending_upgrade(record) or autoscaling.is_due(record):
@@ -268,34 +252,6 @@ def _upgrade_nodegroups(
     remaining = deferred.left_over(record.deferred, due_names, values, include_shared=is_complete)
     clients.leases.defer(live.namespace, live.name, remaining)
     return current
-
-
-def is_deployed(
-    live: LiveRelease | None, request: ClusterRequest, record: ReleaseRecord | None
-) -> bool:
-    """Whether Helm has deployed everything that the rows ask for."""
-    if live is None or live.status != "deployed":
-        return False
-    return not change.pending_changes(live.values, request, record.operations if record else ())
-
-
-def is_applied(
-    live: LiveRelease | None, request: ClusterRequest, record: ReleaseRecord | None
-) -> bool:
-    """Whether the release is as it was asked for, an upgrade and numbers of machines included."""
-    operation = upgrade.pending_upgrade(record)
-    is_begun = operation is None or operation.is_accepted
-    return is_begun and not autoscaling.is_due(record) and is_deployed(live, request, record)
-
-
-def is_joining(
-    live: LiveRelease | None, request: ClusterRequest, record: ReleaseRecord | None
-) -> bool:
-    """Whether a release lacks nothing but nodegroups whose requests are still being checked.
-
-    Their conductor may have died; the groups beside them do not wait until that is known.
-    """
-    return live is not None and is_applied(live, _applicable(request, record, live), record)
 
 
 def _install(

@@ -31,6 +31,7 @@ Step = Callable[[Any], None]
 
 #: When set, only the life of the test that runs is started: for work on a single one.
 ALONE = "SANDBOX_TEST_ALONE"
+_SITE = "test_site_"
 #: Seconds after which nobody waits for a step any more.
 _PATIENCE = 1200.0
 #: Lives at once; those that wait begin in the order of the tests.
@@ -153,7 +154,9 @@ class LifeCase(unittest.TestCase):
     def __init_subclass__(cls, life: type[Life], **more: Any) -> None:
         super().__init_subclass__(**more)
         cls._kind = life
-        stage = "_".join(cls.__module__.rpartition(".")[2].split("_")[:2])
+        module = cls.__module__.rpartition(".")[2]
+        # Each site is the only one: what it configures holds for all clusters.
+        stage = module if module.startswith(_SITE) else "_".join(module.split("_")[:2])
         cls._by_stage.setdefault(stage, []).append(cls)
         cls._stage = stage
         for number, name in enumerate(life.steps(), 1):

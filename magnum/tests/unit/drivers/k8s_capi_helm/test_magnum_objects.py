@@ -40,6 +40,8 @@ def config(**capi_helm):
 
 
 class Row(types.SimpleNamespace):
+    created_at = updated_at = None
+
     def obj_attr_is_set(self, name):
         return hasattr(self, name)
 

@@ -62,6 +62,16 @@ class TestDecoded(testtools.TestCase):
         changed = release_secret.with_status(secret(), "superseded")
         self.assertEqual("superseded", release_secret.decode(changed).status)
 
+    def test_when_helm_began_is_known_where_it_has_written_it(self) -> None:
+        for text, expected in (
+            ("2026-11-28T23:37:45.568568366Z", 1795909065.568568),
+            ("2026-11-29T01:37:45+02:00", 1795909065.0),
+            (None, 0.0),
+        ):
+            info = {"status": "deployed", "last_deployed": text}
+            live = release_secret.decode(secret(info=info))
+            self.assertEqual(expected, live.deployed_at)
+
     def test_who_changes_values_changes_nobody_elses(self) -> None:
         first = release_secret.decode(secret())
         first.values["nodeGroups"][0]["name"] = "other"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 import copy
 import dataclasses
+import datetime
 import json
 import pathlib
 import threading
@@ -117,6 +118,7 @@ class FakeHelm:
                 values=json.loads(json.dumps(values)),
                 whole=number if wrong is None else 0,
                 takes_prefix=chart_store.uses_tenant_registry(chart),
+                deployed_at=datetime.datetime.now(datetime.timezone.utc).timestamp(),
             )
             self._begin(live, before)
             self._end(live)

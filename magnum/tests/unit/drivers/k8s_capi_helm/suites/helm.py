@@ -8,6 +8,7 @@ import dataclasses
 import gzip
 import json
 import pathlib
+import time
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.chart_store import archive
@@ -154,6 +155,13 @@ class HelmTests(HelmSuite):
         )
         self.assertEqual({"text": "a"}, done.values)
         self.assertEqual(done, self.helm.live(namespace, RELEASE))
+
+    def test_each_revision_says_when_helm_began_with_it(self) -> None:
+        namespace, times = self.make_namespace(), [time.time()]
+        for text in "ab":
+            live = self.helm.apply(namespace, RELEASE, self.chart, {"text": text})
+            times += [live.deployed_at, time.time()]
+        self.assertEqual(sorted(times), times)
 
     def test_the_next_apply_upgrades_to_these_values_alone(self) -> None:
         namespace = self.make_namespace()

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Magnum's objects that are older than the release, because the database was restored.
+
+Every change of a nodegroup is saved in Magnum's database first, then applied by Helm. So where the
+release differs from a nodegroup that was last saved before Helm began with the newest revision, and
+no pending operation says why, the database has forgotten a change. To apply the older object would
+remove machines that run, or create a nodegroup again that was deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+import dataclasses
+import datetime
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    LiveRelease,
+    Operation,
+    ReleaseRecord,
+)
+from magnum.drivers.k8s_capi_helm.reconcile import lost_nodegroup_request
+from magnum.drivers.k8s_capi_helm.reconcile.cluster_rows import ClusterRows
+from magnum.drivers.k8s_capi_helm.values import live as values_live
+
+#: By how much a release has to be newer than a nodegroup that it has another size of. A run of Helm
+#: that read the objects before a request was saved may begin so long after it.
+_NEWER_SIZE = lost_nodegroup_request.CHECKED_BY_THEN
+#: The same of a nodegroup that it does not have. To create one again takes nothing away, so what is
+#: not sure counts as a lost request.
+_NEWER_DELETION = datetime.timedelta(hours=1)
+
+
+def correct_rows(
+    cluster_rows: ClusterRows,
+    request: ClusterRequest,
+    record: ReleaseRecord | None,
+    live: LiveRelease | None,
+) -> ClusterRequest:
+    """What Magnum's objects ask for, once those that are older than the release say what it has.
+
+    :param request: what they ask for now.
+    """
+    if live is None:
+        return request
+    outdated = list(_outdated(request, record, live))
+    for nodegroup in outdated:
+        if nodegroup.is_missing:
+            error = errors.InvalidRequest(
+                "The cluster does not have this nodegroup any more: it was deleted after the "
+                "backup from which Magnum's database was restored. Delete the nodegroup."
+            )
+            cluster_rows.reject_nodegroup(nodegroup.name, error)
+        else:
+            cluster_rows.correct_node_count(nodegroup.name, nodegroup.count)
+    return cluster_rows.request() if outdated else request
+
+
+def is_newer(
+    request: ClusterRequest, record: ReleaseRecord | None, live: LiveRelease | None
+) -> bool:
+    """Whether an object of Magnum is older than the release, and differs from it."""
+    return live is not None and any(True for _ in _outdated(request, record, live))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Outdated:
+    """A nodegroup whose object is older than the release.
+
+    :ivar name: under which it stands in the values, or ``values.live.CONTROL_PLANE``.
+    :ivar count: machines that the release has of it.
+    :ivar is_missing: the release does not have it.
+    """
+
+    name: str
+    count: int = 0
+    is_missing: bool = False
+
+
+def _outdated(
+    request: ClusterRequest, record: ReleaseRecord | None, live: LiveRelease
+) -> Iterator[_Outdated]:
+    if live.status != "deployed" or not live.deployed_at:
+        return
+    deployed_at = datetime.datetime.fromtimestamp(live.deployed_at, datetime.timezone.utc)
+    operations = record.operations if record else ()
+    entries = values_live.node_groups(live.values)
+    workers = ((nodegroup.name, nodegroup) for nodegroup in request.node_groups)
+    for name, nodegroup in ((values_live.CONTROL_PLANE, request.control_plane), *workers):
+        if nodegroup.changed_at is None or _is_pending(operations, name):
+            continue
+        is_worker, age = name != values_live.CONTROL_PLANE, deployed_at - nodegroup.changed_at
+        if is_worker and name not in entries:
+            if age > _NEWER_DELETION:
+                yield _Outdated(name, is_missing=True)
+        elif age > _NEWER_SIZE and not values_live.is_autoscaled(entries.get(name, {})):
+            count = values_live.count(live.values, name if is_worker else None)
+            if count and count != nodegroup.count:
+                yield _Outdated(name, count)
+
+
+def _is_pending(operations: Iterable[Operation], name: str) -> bool:
+    """Whether a request for a nodegroup is recorded.
+
+    One for the whole cluster is the deadline of an update that no request has recorded.
+    """
+    return any(name in one.groups for one in operations)
