@@ -8,6 +8,7 @@ are gone, and that are somewhere else.
 from __future__ import annotations
 
 from collections.abc import Iterator
+import json
 
 from magnum.tests.functional.k8s_capi_helm.clusterctl import program
 from magnum.tests.functional.k8s_capi_helm.sandbox import management as looked_at
@@ -29,6 +30,8 @@ _ABSENT = 75.0
 _RECORD = "k8s-capi-helm.magnum.openstack.org/"
 #: What each pass of a conductor writes anew.
 _PASSING = {"first-look", "first-looks-of-groups", "written", "writer"}
+#: What a pending operation changes as soon as the release is there.
+_ADVANCING = {"operations", "revisions"}
 
 
 class Moved(Life):
@@ -179,11 +182,13 @@ class Moved(Life):
         return operator_command.rows("complete-move", "--from-kubeconfig", str(path))
 
     def _is_whole(self, one: Customer) -> None:
-        """The record is what it was, and all of the release is there."""
+        """The record is what it was, but for what the conductor carries out at once."""
         before = self.records[one.tenant.namespace]
         now = _record(one.cluster)
-        lost = {key for key in before if before[key] != now.get(key)} - _PASSING - {"operations"}
+        lost = {key for key in before if before[key] != now.get(key)} - _PASSING - _ADVANCING
         assert not lost, {key: (before[key], now.get(key)) for key in lost}
+        known, newest = (json.loads(text["revisions"])["newest"] for text in (before, now))
+        assert known <= newest, (known, newest)
 
     def _unrolled(self, one: Customer) -> None:
         assert set(one.tenant.servers()) == self.servers[one.tenant.namespace], one.tenant.servers()
