@@ -82,10 +82,10 @@ def backup() -> list[Subject]:
 
 
 def prometheus() -> list[Subject]:
-    """The promtool of Prometheus."""
+    """Prometheus and its promtool."""
     from sandbox.management import prometheus as programs
 
-    return [_subject(programs.PROMTOOL.name, programs.PROMTOOL.version)]
+    return [_subject(one.name, one.version) for one in (programs.PROMETHEUS, programs.PROMTOOL)]
 
 
 def _checkout(variable: str, name: str) -> list[Subject]:
