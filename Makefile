@@ -23,7 +23,7 @@ test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pe
 	@$(RUNNER)/bin/python tools/stages.py $(or $(STAGES),test)
 
 functional: $(TOX) ## Everything in the sandbox, MariaDB, all crash tests, 40 kills (REAL=1 ADDON_PROVIDER, JANITOR=<checkout>: with all real programs)
-	@$(RUNNER)/bin/python tools/stages.py $(if $(REAL),--real $(REAL_PROGRAMS)) releases beside recipes crashes hostile costs mariadb regions addons kubeadm helm-releases metrics kills kills-20 kills-22 kills-versions sandbox-live adoption functional functional-core-20 functional-core-22 functional-core-capi clusterctl functional-faults-20 functional-faults-22 magnum-upgrade magnum-adoption storms storms-20 storms-22 bench-quick
+	@$(RUNNER)/bin/python tools/stages.py $(if $(REAL),--real $(REAL_PROGRAMS)) releases beside recipes crashes hostile costs mariadb regions addons kubeadm helm-releases metrics fleet kills kills-20 kills-22 kills-versions sandbox-live adoption functional functional-core-20 functional-core-22 functional-core-capi clusterctl functional-faults-20 functional-faults-22 magnum-upgrade magnum-adoption storms storms-20 storms-22 bench-quick
 
 kills: $(TOX) ## Kill conductors 200 times at random moments (K8S_CAPI_HELM_KILLS=40: so often)
 	@K8S_CAPI_HELM_KILLS=$(or $(K8S_CAPI_HELM_KILLS),200) $(TOX) -q run -e kills

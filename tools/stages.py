@@ -179,7 +179,7 @@ STAGES = {
         ),
         *(
             Stage(name, name, 60, counts=True, binaries=True, sandbox=True, live=True)
-            for name in ("kubeadm", "helm-releases", "storms", "storms-20", "storms-22")
+            for name in ("fleet", "kubeadm", "helm-releases", "storms", "storms-20", "storms-22")
         ),
         Stage(
             "chart-packages",

@@ -30,7 +30,16 @@ class QuickClusters(KubeClient):
         found = super().get(kind, namespace, name)
         return None if found is None else settled(kind, found)
 
-    def list(self, kind: names.Kind, namespace: str | None, selector: Any = None) -> list[Json]:
+    def list(
+        self,
+        kind: names.Kind,
+        namespace: str | None,
+        selector: Any = None,
+        *,
+        metadata_only: bool = False,
+    ) -> list[Json]:
+        if metadata_only:
+            return super().list(kind, namespace, selector, metadata_only=True)
         if kind not in MADE or not selector:
             return [settled(kind, one) for one in super().list(kind, namespace, selector)]
         groups = super().list(names.MACHINE_DEPLOYMENT, namespace, selector)

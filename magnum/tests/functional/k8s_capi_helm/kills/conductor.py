@@ -312,7 +312,12 @@ def _play_trusts() -> None:
     keystone.KeystoneClientV3.trustee_domain_id = "trustees"
 
 
-def serve_with(given: clients.Clients) -> None:
+def serve_with(ports: clients.Clients) -> None:
     """Give these clients to the driver that Magnum finds."""
-    _given[:] = [given]
-    plain.give(lambda: Driver(lambda settings: given))
+    _given[:] = [ports]
+    plain.give(lambda: Driver(lambda settings: ports))
+
+
+def given() -> clients.Clients:
+    """The clients of the driver of this process."""
+    return _given[0]

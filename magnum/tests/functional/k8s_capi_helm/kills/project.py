@@ -6,9 +6,11 @@ That is in a file, because it outlives the conductors that use it.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from pathlib import Path
+import threading
 import types
 from typing import Any
 import uuid
@@ -55,13 +57,14 @@ def configure(place: Path, **options: str) -> None:
 
 
 class Project:
-    """What is in a project; one conductor at a time reads and writes it.
+    """What is in a project; one conductor at a time reads and writes it, in any of its threads.
 
     :param path: of the file; it is either the old one or the new one, whenever somebody is killed.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._writing = threading.Lock()
 
     def read(self) -> dict[str, Any]:
         """Server groups, floating IPs and application credentials."""
@@ -73,8 +76,11 @@ class Project:
     def keep(self, **changed: Any) -> None:
         """From now on these are there."""
         new = self._path.with_suffix(".new")
-        new.write_text(json.dumps({**self.read(), **changed}, default=vars))
-        os.replace(new, self._path)
+        with self._writing:
+            # Another thread may add to what is being written.
+            there = {key: copy.copy(found) for key, found in changed.items()}
+            new.write_text(json.dumps({**self.read(), **there}, default=vars))
+            os.replace(new, self._path)
 
 
 class OpenStack(fakes.FakeOpenStack):
