@@ -174,6 +174,7 @@ SUBJECTS: dict[str, Callable[[], list[Subject]]] = {
     "programs.kubeadm": tested_programs.kubeadm,
     "programs.clusterctl": tested_programs.clusterctl,
     "programs.backup": tested_programs.backup,
+    "programs.tenant": tested_programs.tenant,
     "programs.prometheus": tested_programs.prometheus,
 }
 

@@ -81,6 +81,13 @@ def backup() -> list[Subject]:
     return [_subject(one.name, one.version) for one in (real.ETCDCTL, real.ETCDUTL)]
 
 
+def tenant() -> list[Subject]:
+    """The programs of a tenant's cluster that use OpenStack."""
+    from sandbox.management import cloud_programs
+
+    return [_subject(one.name, one.version) for one in cloud_programs.PROGRAMS]
+
+
 def prometheus() -> list[Subject]:
     """Prometheus and its promtool."""
     from sandbox.management import prometheus as programs

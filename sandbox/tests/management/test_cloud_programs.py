@@ -9,6 +9,7 @@ import yaml
 from sandbox.management import cloud_programs
 from sandbox.management.cloud_programs import CloudRelease, PROGRAMS, RELEASES
 from sandbox.state import SandboxError
+from tools import tested
 
 _ADDONS = Path(__file__).resolve().parents[3] / "charts" / "cluster-addons" / "values.yaml"
 
@@ -37,3 +38,7 @@ class TestTable(unittest.TestCase):
         for program in PROGRAMS:
             self.assertIn(f"=v{program.version}", program.linker_flags)
             self.assertTrue(program.package.endswith(f"/cmd/{program.name}"))
+
+    def test_each_program_has_a_row_of_the_table_of_real_programs(self) -> None:
+        rows = {row["Program"]: row["Version"] for row in tested.SUBJECTS["programs.tenant"]()}
+        self.assertEqual({program.name: program.version for program in PROGRAMS}, rows)

@@ -75,7 +75,7 @@ _KUBELET = {
     "container-runtime-endpoint": _CHART,
     "hostname-override": _CHART,
     "kubeconfig": _CHART,
-    "node-ip": _CHART,
+    "node-ip": "each node has a different address; only 0.0.0.0 is possible",
     "node-labels": "use --node-labels of the nodegroup",
     "pod-manifest-path": _CHART,
     "provider-id": _CHART,
@@ -84,6 +84,9 @@ _KUBELET = {
     "tls-cipher-suites": "use the label kubelet_tls_cipher_suites",
     **_SERVING,
 }
+#: A value that is right on every node: its kubelet reports the address of the default route.
+#: https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/kubelet/nodestatus/setters.go
+_ANY_ADDRESS = "--node-ip=0.0.0.0"
 #: kube-proxy is told by a file, which has a field for each of these; what their values look like.
 _PROXY = {
     "conntrack-max-per-core": _NUMBER,
@@ -99,7 +102,9 @@ _PROXY = {
 def _label_type(alternatives: Mapping[str, str]) -> types.LabelType[Pairs]:
     def read(text: str) -> Pairs:
         pairs = _pairs(text)
-        for name, _ in pairs:
+        for name, value in pairs:
+            if alternatives is _KUBELET and f"--{name}={value}" == _ANY_ADDRESS:
+                continue
             for prefix, alternative in alternatives.items():
                 if name == prefix or (prefix.endswith("-") and name.startswith(prefix)):
                     raise types.InvalidText(f"--{name} cannot be given here: {alternative}")

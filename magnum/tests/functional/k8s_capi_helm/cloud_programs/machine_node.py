@@ -27,10 +27,11 @@ def servers(tenant: Tenant, *, workers: bool) -> list[Any]:
     return sorted(found, key=lambda one: str(one.name))
 
 
-def register(api: TenantApi, server: Any, provider_id: str = "") -> None:
+def register(api: TenantApi, server: Any, provider_id: str = "", *, address: str = "") -> None:
     """Add the Node of a server: its kubelet is ready, and no cloud has initialised it.
 
     :param provider_id: of one that was initialised before.
+    :param address: which a kubelet with ``--node-ip=0.0.0.0`` reports; others know their name only.
     """
     labels = {"kubernetes.io/hostname": server.name, "kubernetes.io/os": "linux"}
     if "-control-plane-" in server.name:
@@ -46,7 +47,11 @@ def register(api: TenantApi, server: Any, provider_id: str = "") -> None:
             "spec": {"providerID": provider_id} if provider_id else {"taints": [taint]},
         },
     )
-    report(api, made["metadata"]["name"], ready=True)
+    name = made["metadata"]["name"]
+    known = [{"type": "Hostname", "address": name}]
+    known += [{"type": "InternalIP", "address": address}] if address else []
+    api.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {"addresses": known}})
+    report(api, name, ready=True)
 
 
 def report(api: TenantApi, name: str, *, ready: bool) -> None:
@@ -62,9 +67,10 @@ def node(api: TenantApi, server: Any) -> Object:
 
 
 def is_initialized(found: Object) -> bool:
-    """Whether a cloud has told the Node what it is."""
+    """Whether a cloud has told the Node what it is, and after that which addresses it has."""
     keys = [taint["key"] for taint in found["spec"].get("taints") or ()]
-    return UNINITIALIZED not in keys
+    kinds = [one["type"] for one in found["status"]["addresses"]]
+    return UNINITIALIZED not in keys and "InternalIP" in kinds
 
 
 def addresses(server: Any) -> set[tuple[str, str]]:

@@ -67,6 +67,7 @@ GOOD = (
         "tls_ecdhe_rsa_with_aes_128_gcm_sha256",
         ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",),
     ),
+    ("kubelet_options", "--node-ip=0.0.0.0", (("node-ip", "0.0.0.0"),)),  # noqa: S104
     ("audit_log_maxage", "7", 7),
     ("oidc_issuer_url", "https://[2001:db8::1]:8443/realms/k8s", None),
     ("oidc_groups_prefix", "-", "-"),
@@ -93,6 +94,7 @@ BAD = (
     ("kubelet_options", "--a={{b}}", "flags like"),
     ("kubelet_options", "--v=11", "0 to 10"),
     ("kubelet_options", "--config=/tmp/x", "--config cannot be given here"),
+    ("kubelet_options", "--node-ip=192.0.2.1", "each node has a different address"),
     ("kubelet_options", "--node-labels=a=b", "use --node-labels of the nodegroup"),
     ("kubeapi_options", "--audit-log-path=/x", "use the labels audit_log_*"),
     ("kubeapi_options", "--oidc-issuer-url=https://x", "use the labels oidc_*"),

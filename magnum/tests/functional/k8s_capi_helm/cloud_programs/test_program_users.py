@@ -99,6 +99,16 @@ class KeystoneUsers(ProgramLife):
         assert self._status("invented", "GET", "default") == 401
 
     @step
+    def group_names(self) -> None:
+        """A group of Keystone is one of Kubernetes with the same name, in every project.
+
+        Neither the webhook nor the API server can give the names a prefix, or leave some out.
+        """
+        other = seed.connect(setting.state(), "demo").current_project_id
+        self.tokens["grouped"] = self._person("member", other, group="system:masters")
+        assert self._status("grouped", "GET", SYSTEM) == 200
+
+    @step
     def without_webhook(self) -> None:
         """While the webhook is down, Kubernetes' own users and rights go on as before."""
         self.webhook.stop()
@@ -129,14 +139,21 @@ class KeystoneUsers(ProgramLife):
             return error.status
         return 201 if method == "POST" else 200
 
-    def _person(self, role: str, project: str) -> str:
-        """A token of a new user with a role in a project; both go with the cluster."""
+    def _person(self, role: str, project: str, group: str = "") -> str:
+        """A token of a new user with a role in a project; both go with the cluster.
+
+        :param group: a new one of Keystone, of which the user is a member.
+        """
         admin = seed.connect(setting.state(), "admin")
         name, password = f"{role}-{secrets.token_hex(3)}", secrets.token_urlsafe(16)
         user = admin.identity.create_user(name=name, domain_id="default", password=password)
         self._people.callback(admin.identity.delete_user, user)
         found = admin.identity.find_role(role) or admin.identity.create_role(name=role)
         admin.identity.assign_project_role_to_user(project, user, found)
+        if group:
+            made = admin.identity.create_group(name=group, domain_id="default")
+            self._people.callback(admin.identity.delete_group, made)
+            admin.identity.add_user_to_group(user, made)
         connection: Any = openstack.connection.Connection(
             auth={
                 "auth_url": admin.config.get_auth_args()["auth_url"],

@@ -17,6 +17,7 @@ from magnum.tests.functional.k8s_capi_helm.cloud_programs.pod_process import Pod
 from magnum.tests.functional.k8s_capi_helm.cloud_programs.program_life import ProgramLife, workload
 from magnum.tests.functional.k8s_capi_helm.cloud_programs.tenant_api import Object
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, LifeCase, step
+from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
 from magnum.tests.functional.k8s_capi_helm.waiting import until
 from sandbox.cloud.services import REGION
 from sandbox.management import cloud_programs
@@ -38,8 +39,13 @@ class CloudController(ProgramLife):
 
     @step
     def create(self) -> None:
-        """A cluster as tenants make it."""
-        self.customer.create(workers=2).complete("CREATE")
+        """A cluster whose kubelets report their addresses."""
+        template = self.customer.template(labels={"kubelet_options": "--node-ip=0.0.0.0"})
+        self.customer.create(workers=2, template=template).complete("CREATE")
+        (group,) = management().objects("KubeadmConfigTemplate", self.customer.tenant.namespace)
+        node = group["spec"]["template"]["spec"]["joinConfiguration"]["nodeRegistration"]
+        flags = {one["name"]: one["value"] for one in node["kubeletExtraArgs"]}
+        assert flags["node-ip"] == "0.0.0.0", flags  # noqa: S104
 
     @step
     def install_controller(self) -> None:
@@ -85,7 +91,7 @@ class CloudController(ProgramLife):
         (pool,) = self._pools(balancer)
         assert (pool.protocol, pool.lb_algorithm) == ("TCP", "ROUND_ROBIN"), pool
         assert pool.health_monitor_id, "the default of the label octavia_lb_healthcheck is true"
-        assert self._members(balancer) == {self._member("web", self.workers[0])}
+        self._has_members("web", self.workers[0])
         (floating,) = self.customer.tenant.connection.network.ips(
             floating_ip_address=address, project_id=self.customer.tenant.project_id
         )
@@ -93,17 +99,32 @@ class CloudController(ProgramLife):
 
     @step
     def follow(self) -> None:
-        """Another Node is another member; another port is another listener."""
+        """An annotation makes members of Nodes that are new, another port another listener."""
         machine_node.register(self.api, self.workers[1])
         self._initialized(self.workers[1])
-        wanted = {self._member("web", one) for one in self.workers}
-        balancer = self._balancer("web")
-        until(lambda: self._members(balancer) == wanted, f"{wanted} are the members")
+        changed = {"metadata": {"annotations": {"example.org/nodes-changed": "now"}}}
+        self.api.request("PATCH", f"{_SERVICES}/web", changed)
+        self._has_members("web", *self.workers)
         service = self.api.request("GET", f"{_SERVICES}/web")
         ports = [*service["spec"]["ports"], {"name": "tls", "port": 443, "targetPort": 8443}]
         self.api.request("PATCH", f"{_SERVICES}/web", {"spec": {"ports": ports}})
-        both = {("TCP", 80), ("TCP", 443)}
+        balancer, both = self._balancer("web"), {("TCP", 80), ("TCP", 443)}
         until(lambda: self._listeners(balancer) == both, f"{both} are the listeners")
+        self._has_members("web", *self.workers)
+
+    @step
+    def new_node(self) -> None:
+        """A Node that is gone is no member; a new one is, at once if its kubelet has an address.
+
+        The controller looks at the Nodes when one is new, and when it has a provider's id, which is
+        before it has an address of the cloud; it does not look when the address comes.
+        """
+        first, second = self.workers
+        self.api.request("DELETE", f"/api/v1/nodes/{second.name}")
+        self._has_members("web", first)
+        (address,) = _internal(second)
+        machine_node.register(self.api, second, address=address)
+        self._has_members("web", first, second)
 
     @step
     def remove(self) -> None:
@@ -203,11 +224,21 @@ class CloudController(ProgramLife):
             for member in octavia.members(pool)
         }
 
-    def _member(self, service: str, server: Any) -> tuple[str, int]:
-        """Address of a server and the first port that its Node has for a Service."""
-        found = self.api.request("GET", f"{_SERVICES}/{service}")
-        (address,) = (one for kind, one in machine_node.addresses(server) if kind == "InternalIP")
-        return address, found["spec"]["ports"][0]["nodePort"]
+    def _has_members(self, service: str, *servers: Any) -> None:
+        """Wait until these servers are the members for each port of a Service."""
+        balancer = self._balancer(service)
+        ports = self.api.request("GET", f"{_SERVICES}/{service}")["spec"]["ports"]
+        wanted = {
+            (address, port["nodePort"])
+            for server in servers
+            for address in _internal(server)
+            for port in ports
+        }
+        until(lambda: self._members(balancer) == wanted, f"{wanted} are the members")
+
+
+def _internal(server: Any) -> list[str]:
+    return [one for kind, one in machine_node.addresses(server) if kind == "InternalIP"]
 
 
 def _is_healthy(port: int) -> bool:
