@@ -112,6 +112,8 @@ class PodProcess:
         host = volume.get("hostPath", {}).get("path")
         if host in self._host:
             return self._host[host]
+        if "emptyDir" in volume:
+            return self._api.shared(volume["name"])
         folder = self._folder(volume["name"])
         if "secret" in volume:
             self._fill(folder, volume["secret"]["secretName"], path.rstrip("/"))

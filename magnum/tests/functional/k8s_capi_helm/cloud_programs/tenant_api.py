@@ -14,6 +14,7 @@ import json
 from pathlib import Path
 import shutil
 import subprocess
+import tempfile
 from typing import Any
 
 import yaml
@@ -54,6 +55,7 @@ class TenantApi:
         self.state = State(folder)
         self._place = binaries.build(self.state)
         self._flags = flags or {}
+        self._shared = tempfile.TemporaryDirectory()
 
     def start(self) -> TenantApi:
         """Start it, and wait until it answers.
@@ -81,6 +83,13 @@ class TenantApi:
     def stop(self) -> None:
         """End it, and every program that was started beside it."""
         processes.stop_all(self.state)
+        self._shared.cleanup()
+
+    def shared(self, name: str) -> Path:
+        """A directory for files of containers of one Pod; its path is short enough for a socket."""
+        folder = Path(self._shared.name, name)
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def request(self, method: str, path: str, body: Object | None = None) -> Object:
         """One request of the administrator; a PATCH is a merge patch.
