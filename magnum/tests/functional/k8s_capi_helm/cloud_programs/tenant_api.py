@@ -30,7 +30,6 @@ from sandbox.state import State
 Object = dict[str, Any]
 Flags = Mapping[str, str]
 
-#: Seconds in which a program has to do what it is there for, on two busy cores.
 #: Of the objects of these charts, those that live in a namespace.
 _NAMESPACED = ("ConfigMap", "DaemonSet", "Deployment", "Secret", "ServiceAccount")
 _CONTROLLERS = (
@@ -39,6 +38,8 @@ _CONTROLLERS = (
     "persistentvolumeclaim-protection-controller",
     "persistentvolume-protection-controller",
 )
+#: Flags with which kubeadm starts every API server: volume drivers have privileged containers.
+_KUBEADM = {"allow-privileged": "true"}
 _TOKEN_LIFETIME = 6 * 3600
 
 
@@ -144,7 +145,7 @@ class TenantApi:
         processes.start(
             self.state,
             "kube-apiserver",
-            changed(server.apiserver(self.state, self._place), self._flags),
+            changed(server.apiserver(self.state, self._place), {**_KUBEADM, **self._flags}),
             ready=Api(server.kubeconfig(self.state)).answers,
             timeout=server.START_TIMEOUT,
         )
