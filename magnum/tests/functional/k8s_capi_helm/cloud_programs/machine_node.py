@@ -37,27 +37,22 @@ def register(api: TenantApi, server: Any, provider_id: str = "", *, address: str
     if "-control-plane-" in server.name:
         labels |= {_CONTROL_PLANE: "", _EXCLUDED: ""}
     taint = {"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"}
-    made = api.request(
-        "POST",
-        "/api/v1/nodes",
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": server.name, "labels": labels},
-            "spec": {"providerID": provider_id} if provider_id else {"taints": [taint]},
-        },
-    )
-    name = made["metadata"]["name"]
-    known = [{"type": "Hostname", "address": name}]
+    known = [{"type": "Hostname", "address": server.name}]
     known += [{"type": "InternalIP", "address": address}] if address else []
-    api.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {"addresses": known}})
-    report(api, name, ready=True)
+    document = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": server.name, "labels": labels},
+        "spec": {"providerID": provider_id} if provider_id else {"taints": [taint]},
+        # Complete from the beginning: a later write could undo the cloud's addresses.
+        "status": {"addresses": known, "conditions": [_ready(True)]},
+    }
+    api.request("POST", "/api/v1/nodes", document)
 
 
 def report(api: TenantApi, name: str, *, ready: bool) -> None:
     """Write the kubelet's condition."""
-    condition = {"type": "Ready", "status": str(ready), "reason": "Kubelet"}
-    status = {"status": {"conditions": [condition]}}
+    status = {"status": {"conditions": [_ready(ready)]}}
     api.request("PATCH", f"/api/v1/nodes/{name}/status", status)
 
 
@@ -81,3 +76,7 @@ def addresses(server: Any) -> set[tuple[str, str]]:
         for found in server.addresses.values()
         for one in found
     }
+
+
+def _ready(ready: bool) -> Object:
+    return {"type": "Ready", "status": str(ready), "reason": "Kubelet"}
