@@ -40,7 +40,7 @@ def begin(options: Any) -> Any:
 
     import magnum.conf
     from magnum.drivers.k8s_capi_helm import conf, errors
-    from magnum.drivers.k8s_capi_helm.handlers import reconciliation
+    from magnum.drivers.k8s_capi_helm.handlers import log_context, reconciliation
     from magnum.drivers.k8s_capi_helm.reconcile import clients
 
     files, directories = options.config_file or [], options.config_dir or []
@@ -54,4 +54,5 @@ def begin(options: Any) -> Any:
             status.unreadable_configuration(error, [*files, *directories]),
         ) from None
     conf.register_opts(magnum.conf.CONF)
+    log_context.enable_log_context()
     return reconciliation.of_periodic_task(clients.build(magnum.conf.CONF), magnum.conf.CONF)

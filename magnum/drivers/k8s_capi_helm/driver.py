@@ -24,6 +24,7 @@ from magnum.drivers.k8s_capi_helm.handlers import (
     create,
     delete,
     health_task,
+    log_context,
     reconciliation,
     resize,
     rotate_credential,
@@ -63,6 +64,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         self, clients_of: Callable[[Settings], clients.Clients] = clients.of_process
     ) -> None:
         query_cache.enable_query_cache()
+        log_context.enable_log_context()
         self._clients_of = clients_of
 
     def _clients(self) -> clients.Clients:
@@ -211,6 +213,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         """
         rotate_credential.rotate(self._begin(context, cluster), context, cluster)
 
+    @log_context.with_log_context
     def rotate_ca_certificate(self, context: Any, cluster: Any) -> None:
         """Refused, so that Magnum goes on handing out certificates that the cluster accepts.
 
@@ -240,13 +243,16 @@ class Driver(driver.Driver):  # type: ignore[misc]
         self, context: Any, cluster: Any, use_admin_ctx: bool = False
     ) -> None:
         """Carry on what is in progress and write what is true; called every ten seconds or so."""
-        run = self._begin_periodic(cluster)
-        with (
-            reconciliation.record_pass(run, cluster, fleet.STATUS_TASK),
-            watch_trigger.visit(run.clients, run.settings, release_of(cluster.stack_id)) as is_free,
-        ):
-            if is_free:
-                status_task.update_status(run, context, cluster)
+        with log_context.log_about(cluster, log_context.STATUS_TASK, context):
+            run = self._begin_periodic(cluster)
+            with (
+                reconciliation.record_pass(run, cluster, fleet.STATUS_TASK),
+                watch_trigger.visit(
+                    run.clients, run.settings, release_of(cluster.stack_id)
+                ) as is_free,
+            ):
+                if is_free:
+                    status_task.update_status(run, context, cluster)
 
     def get_monitor(self, context: Any, cluster: Any) -> Monitor:
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""

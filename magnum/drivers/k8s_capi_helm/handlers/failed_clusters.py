@@ -10,15 +10,13 @@ UPDATE_FAILED would accept no update.
 from __future__ import annotations
 
 from collections.abc import Callable
-import contextlib
 import threading
 from typing import Any
 
 from oslo_log import log as logging
-from oslo_service import loopingcall
 
-from magnum.common import context as magnum_context
 import magnum.conf
+from magnum.drivers.k8s_capi_helm.handlers import log_context
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.reconcile import ownership
 from magnum.objects import cluster as cluster_object
@@ -54,7 +52,7 @@ def serve(stop_event: threading.Event) -> None:
         return
     while not stop_event.wait(seconds or _DEFAULT_INTERVAL):
         try:
-            poll_health(magnum_context.make_admin_context(all_tenants=True))
+            poll_health(log_context.make_admin_context())
         except Exception:
             # The database may be away for a while; the thread serves all clusters.
             LOG.exception("The health of failed clusters cannot be polled; the next round tries.")
@@ -66,8 +64,5 @@ def poll_health(context: Any) -> None:
     for cluster in clusters:
         if not cluster.stack_id or ownership.foreign_reason(cluster):
             continue
-        try:
-            with contextlib.suppress(loopingcall.LoopingCallDone):
-                periodic.ClusterHealthUpdateJob(context, cluster).update_health_status()
-        except Exception:
-            LOG.exception("Cluster %s: its health cannot be polled.", cluster.uuid)
+        with log_context.log_errors(cluster, log_context.HEALTH_TASK, context):
+            periodic.ClusterHealthUpdateJob(context, cluster).update_health_status()

@@ -8,9 +8,9 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.common import context as magnum_context
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.handlers import log_context
 from magnum.drivers.k8s_capi_helm.magnum_objects import certificates, reader, refresh, saving
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import secrets
@@ -115,7 +115,7 @@ def delete_leases(clients: Clients, namespace: str) -> None:
 
     None is left but by a management cluster that went away at the very end, or by an older driver.
     """
-    admin = magnum_context.make_admin_context(all_tenants=True)
+    admin = log_context.make_admin_context()
     try:
         for release, uuid in clients.leases.tombstones(namespace).items():
             try:

@@ -11,6 +11,7 @@ from oslo_log import log as logging
 from magnum.conductor import monitors
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.errors import column_limits
+from magnum.drivers.k8s_capi_helm.handlers import log_context
 from magnum.drivers.k8s_capi_helm.model import Verdict
 from magnum.objects import fields
 
@@ -44,6 +45,10 @@ class Monitor(monitors.MonitorBase):  # type: ignore[misc]
 
         Nothing is raised: Magnum would log it and go on showing what was true once.
         """
+        with log_context.log_about(self.cluster, log_context.HEALTH_TASK, self.context):
+            self._poll()
+
+    def _poll(self) -> None:
         try:
             verdict = self._judge()
         except Exception as error:

@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.handlers import reconciliation, status_task
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, state, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import (
+    log_scope,
     NOTHING,
     Operation,
     ReleaseRecord,
@@ -112,6 +113,7 @@ def _operation(run: Reconciliation, cluster: Any, new: NewOperation) -> Operatio
         previous_bounds=new.previous_bounds,
         nodegroup_uuid=new.nodegroup_uuid,
         resolved_names=new.resolved_names,
+        request_ids=log_scope.request_ids(),
     )
 
 

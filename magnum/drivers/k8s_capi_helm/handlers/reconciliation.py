@@ -10,9 +10,9 @@ import functools
 import time
 from typing import Any
 
-from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.handlers import log_context
 from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.metrics.fleet import (
     ClusterMetrics,
@@ -133,5 +133,4 @@ def of_periodic_task(clients: Clients, settings: Settings) -> Reconciliation:
 
     A periodic task has no user's token.
     """
-    admin = magnum_context.make_admin_context(all_tenants=True)
-    return of_request(clients, settings, admin)
+    return of_request(clients, settings, log_context.make_admin_context())

@@ -16,6 +16,7 @@ from oslo_messaging import opts
 from magnum.common import exception
 import magnum.conf
 from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.handlers import log_context
 from magnum.drivers.k8s_capi_helm.metrics import record
 
 CONF = magnum.conf.CONF
@@ -38,8 +39,9 @@ def deadline_of_request() -> float:
 
 
 def count_requests(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
-    """Have requests of a verb counted, and those that it refuses by an exception."""
+    """Have requests of a verb counted and logged, and those that it refuses by an exception."""
 
+    @log_context.with_log_context
     @functools.wraps(verb)
     def measured(*args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
         record.new_request(verb.__name__)

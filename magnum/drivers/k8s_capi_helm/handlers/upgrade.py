@@ -24,6 +24,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     Json,
     LiveRelease,
+    log_scope,
     Operation,
     ReleaseRecord,
     UpgradeTarget,
@@ -125,6 +126,7 @@ def _operation(
         deadline=state.deadline(run.now, run.settings.capi_helm.update_timeout),
         template=template.uuid,
         max_batch_size=batch or 1,
+        request_ids=log_scope.request_ids(),
     )
 
 

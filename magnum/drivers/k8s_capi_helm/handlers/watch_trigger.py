@@ -27,11 +27,14 @@ import time
 from typing import Any
 
 from oslo_log import log as logging
-from oslo_service import loopingcall
 
-from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.handlers import failed_clusters, reconciliation, status_task
+from magnum.drivers.k8s_capi_helm.handlers import (
+    failed_clusters,
+    log_context,
+    reconciliation,
+    status_task,
+)
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
@@ -273,11 +276,12 @@ def sync(clients: Clients, settings: Settings, release: str) -> bool:
 
     :returns: whether everything is in place.
     """
-    context = magnum_context.make_admin_context(all_tenants=True)
+    context = log_context.make_admin_context()
     trigger, passes = reconciliation.Trigger.WATCH_EVENT, []
     for cluster in _in_progress(context, with_management(release, clients.management)):
-        run = reconciliation.of_periodic_task(clients, settings)
-        passes.append(status_task.advance(run, context, cluster, trigger=trigger))
+        with log_context.log_errors(cluster, log_context.WATCH_EVENT, context):
+            run = reconciliation.of_periodic_task(clients, settings)
+            passes.append(status_task.advance(run, context, cluster, trigger=trigger))
     return any(passes)
 
 
@@ -288,9 +292,9 @@ def confirm(management: str, release: str) -> None:
 
     :param management: name of the management cluster.
     """
-    context = magnum_context.make_admin_context(all_tenants=True)
+    context = log_context.make_admin_context()
     for cluster in _in_progress(context, with_management(release, management)):
-        with contextlib.suppress(loopingcall.LoopingCallDone):
+        with log_context.log_errors(cluster, log_context.WATCH_EVENT, context):
             periodic.ClusterUpdateJob(context, cluster).update_status()
 
 

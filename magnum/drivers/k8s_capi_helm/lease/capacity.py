@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.model import Json, Operation, RetiredCredentia
 LIMIT = 256 * 1024
 #: Bytes that only a deletion, and what is small, may use.
 RESERVE = 16 * 1024
-#: Bytes for pending operations; some 250 of them, 150 where each creates a nodegroup.
+#: Bytes for pending operations; some 200 of them, 130 where each creates a nodegroup.
 OF_OPERATIONS = 64 * 1024
 #: Bytes for credentials that wait to be deleted; some 80 of them.
 OF_RETIRED = 16 * 1024

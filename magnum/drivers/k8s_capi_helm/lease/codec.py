@@ -140,6 +140,8 @@ def entry(operation: Operation) -> dict[str, Any]:
         document["earlier"] = [list(bounds) for bounds in operation.earlier]
     if operation.resolved_names != NOTHING:
         document |= resolved_names.entry(operation.resolved_names)
+    if operation.request_ids:
+        document["requests"] = list(operation.request_ids)
     return document
 
 
@@ -295,6 +297,7 @@ def operation(entry: Mapping[str, Any]) -> Operation:
         nodegroup_uuid=entry.get("row") or "",
         earlier=tuple((low, high) for low, high in entry.get("earlier") or ()),
         resolved_names=resolved_names.lookup_of(entry),
+        request_ids=tuple(entry.get("requests") or ()),
     )
 
 

@@ -27,7 +27,7 @@ from magnum.drivers.k8s_capi_helm.lease.holder import has_ended
 from magnum.drivers.k8s_capi_helm.lease.update import LeaseUpdates
 from magnum.drivers.k8s_capi_helm.lease.waiting_requests import WaitingRequests
 from magnum.drivers.k8s_capi_helm.metrics import record as metrics
-from magnum.drivers.k8s_capi_helm.model import Json, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model import Json, log_scope, ReleaseRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -204,6 +204,7 @@ class HeldLease:
         self._taken = False
         self._given_back = False
         self._ended = threading.Event()
+        self._log_scope = log_scope.current()
         self._thread = threading.Thread(
             target=self._renew_all_along, name=f"lease-{release}", daemon=True
         )
@@ -269,11 +270,15 @@ class HeldLease:
         return self._lock.duration * _CAUTION
 
     def _renew_all_along(self) -> None:
-        while not self._ended.wait(self._patience / _RENEWALS) and not self._taken:
-            try:
-                self.renew()
-            except errors.DriverError as error:
-                LOG.warning("Release %s: its Lease is not renewed: %s", self._release, error.detail)
+        # Not the whole context of the thread: the lock is kept beyond the deadline of a request.
+        with log_scope.enter(self._log_scope):
+            while not self._ended.wait(self._patience / _RENEWALS) and not self._taken:
+                try:
+                    self.renew()
+                except errors.DriverError as error:
+                    LOG.warning(
+                        "Release %s: its Lease is not renewed: %s", self._release, error.detail
+                    )
 
     def _write(self, change: Callable[[Json], None], attempts: int = _RACES) -> bool:
         """Change the Lease while it is ours; False when it is somebody else's or nobody's, or when

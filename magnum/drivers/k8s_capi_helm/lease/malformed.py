@@ -68,6 +68,7 @@ def _check(record: ReleaseRecord) -> None:
             operation.nodegroup_uuid,
             *operation.groups,
             *operation.fields,
+            *operation.request_ids,
         )
         numbers = (
             operation.max_batch_size,

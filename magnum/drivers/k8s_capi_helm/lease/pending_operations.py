@@ -33,6 +33,8 @@ from magnum.drivers.k8s_capi_helm.model import (
 _TIMES = 2
 #: Earlier bounds that are kept beside the very first: the release has those of one of the newest.
 _EARLIER = 3
+#: Ids of the newest requests that a series of them keeps.
+_REQUESTS = 4
 _OF_ROWS = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_DELETE)
 _SERIES = (Verb.RESIZE, Verb.NODEGROUP_UPDATE, *_OF_ROWS)
 _Entry = dict[str, Any]
@@ -138,6 +140,7 @@ def merge_operations(first: Operation, new: Operation) -> Operation:
         resolved_names=first.resolved_names
         if new.resolved_names == NOTHING
         else new.resolved_names,
+        request_ids=tuple(dict.fromkeys((*first.request_ids, *new.request_ids)))[-_REQUESTS:],
     )
     if first.deadline is not None and first.deadline < new.started_at:
         return result

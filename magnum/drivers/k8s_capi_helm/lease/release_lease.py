@@ -101,8 +101,7 @@ class ReleaseLeases:
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        lease = self._leases.read(namespace, release)
-        return None if lease is None else codec.record(lease)
+        return self._leases.record(namespace, release)
 
     def records(self, namespace: str) -> Mapping[str, ReleaseRecord]:
         """What :meth:`read` says of each release of a namespace; without those that it refuses."""

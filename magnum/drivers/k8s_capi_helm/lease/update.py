@@ -23,7 +23,7 @@ import tenacity
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import capacity, codec, record_format, unknown_keys
-from magnum.drivers.k8s_capi_helm.model import Json, names, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model import Json, log_scope, names, ReleaseRecord
 
 # Of many requests at once that change a Lease each time one alone is through, and a server that is
 # slow makes the turns long.
@@ -96,6 +96,14 @@ class LeaseUpdates:
             self.cache.forget(namespace, release)
             return None
         return self.cache.keep(namespace, release, lease)
+
+    def record(self, namespace: str, release: str) -> ReleaseRecord | None:
+        """What the current Lease says, None without one.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        lease = self.read(namespace, release)
+        return None if lease is None else log_scope.with_requests(codec.record(lease))
 
     def records(self, namespace: str) -> Iterator[tuple[str, ReleaseRecord]]:
         """Releases of a namespace and what their Leases say.
@@ -185,7 +193,7 @@ class LeaseUpdates:
         :raises errors.DriverError: the management cluster cannot be used.
         """
         previous_version = str(lease["metadata"].get("resourceVersion") or "")
-        record = codec.record(self.write(namespace, release, lease))
+        record = log_scope.with_requests(codec.record(self.write(namespace, release, lease)))
         return dataclasses.replace(record, previous_version=previous_version)
 
     def write(self, namespace: str, release: str, lease: Json) -> Json:

@@ -48,6 +48,7 @@ class Operation:
         have its name. "" where an older version has written it down.
     :ivar resolved_names: what its names stood for when it was asked for; nothing where the cloud
         could not be asked then, or an older version has written it down.
+    :ivar request_ids: of Magnum's requests that have asked for it, for log lines; the first first.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Operation:
     nodegroup_uuid: str = ""
     earlier: tuple[tuple[int | None, int | None], ...] = ()
     resolved_names: ResolvedNames = NOTHING
+    request_ids: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

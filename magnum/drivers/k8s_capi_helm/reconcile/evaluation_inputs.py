@@ -20,6 +20,7 @@ from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, template_row
 from magnum.drivers.k8s_capi_helm.model import (
+    log_scope,
     Missing,
     names,
     Observed,
@@ -218,7 +219,10 @@ def _cached_release(
     cached = clients.evaluations.release(
         release, key.view.place, version=version, magnum=key.magnum
     )
-    return ReleaseSnapshot(*cached, is_kept=True) if cached else None
+    if cached is None:
+        return None
+    record, live = cached
+    return ReleaseSnapshot(log_scope.with_requests(record), live, is_kept=True)
 
 
 def keep_release(clients: Clients, release: str, key: CacheKey, snapshot: ReleaseSnapshot) -> None:

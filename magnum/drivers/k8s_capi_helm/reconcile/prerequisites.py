@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     CredentialRoles,
     Json,
+    log_scope,
     names,
     Operation,
     ReleaseRecord,
@@ -71,6 +72,7 @@ def ensure_lease(
             deadline=deadline,
             target_node_count=next(iter(first.values()), None),
             resolved_names=facts.resolved_names,
+            request_ids=log_scope.request_ids(),
         ),
     )
 
