@@ -25,6 +25,7 @@ from magnum.drivers.k8s_capi_helm.handlers import (
     delete,
     health_task,
     log_context,
+    notifications,
     reconciliation,
     resize,
     rotate_credential,
@@ -186,12 +187,16 @@ class Driver(driver.Driver):  # type: ignore[misc]
     @rpc.with_deadline
     def create_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Add a nodegroup; what is refused stands on the nodegroup alone."""
-        handlers_nodegroup.create(self._begin(context, cluster), context, cluster, nodegroup)
+        with notifications.notify_request(context, cluster):
+            run = self._begin(context, cluster)
+            handlers_nodegroup.create(run, context, cluster, nodegroup)
 
     @rpc.with_deadline
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Change bounds, labels and taints; what is refused stands on the nodegroup alone."""
-        handlers_nodegroup.update(self._begin(context, cluster), context, cluster, nodegroup)
+        with notifications.notify_request(context, cluster):
+            run = self._begin(context, cluster)
+            handlers_nodegroup.update(run, context, cluster, nodegroup)
 
     @rpc.with_deadline
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
@@ -200,7 +205,9 @@ class Driver(driver.Driver):  # type: ignore[misc]
         :raises errors.DriverError: nothing proves that the cluster is of this driver and here, or
             the management cluster refuses; the nodegroup is DELETE_FAILED then.
         """
-        handlers_nodegroup.delete(self._begin(context, cluster), context, cluster, nodegroup)
+        with notifications.notify_request(context, cluster):
+            run = self._begin(context, cluster)
+            handlers_nodegroup.delete(run, context, cluster, nodegroup)
 
     # Credentials ----------------------------------------------------------------------------------
     @rpc.with_deadline

@@ -281,7 +281,7 @@ def _corrects_autoscaler(case: Case) -> bool:
 def _update_settled(case: Case) -> None:
     """Write the autoscaler's node counts, and correct its Deployment."""
     run, cluster = case.run, case.cluster
-    write_status.write_sizes(cluster, case.nodegroups, case.evaluation)
+    write_status.write_sizes(case.context, cluster, case.nodegroups, case.evaluation)
     update_deadline.remove(run, cluster, case.evaluation.record)
     if _corrects_autoscaler(case):
         rows = status_task.magnum_rows(run, case.context, cluster)

@@ -8,7 +8,7 @@ import dataclasses
 import datetime
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.handlers import record_verdict
+from magnum.drivers.k8s_capi_helm.handlers import notifications, record_verdict
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, saving, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.saving import save as put
 from magnum.drivers.k8s_capi_helm.metrics import record
@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Operation,
     operation,
     ReleaseRecord,
+    Verdict,
 )
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
@@ -78,15 +79,31 @@ def _write(
         if latest is not None and finished:
             # Off the record last: as long as its row is there, its deletion stands.
             clients.leases.finish(namespace, release_of(cluster.stack_id), finished)
-        put(
-            cluster,
-            status=verdict.status,
-            status_reason=verdict.reason,
-            api_address=verdict.api_address or cluster.api_address,
-            coe_version=verdict.coe_version or cluster.coe_version,
-        )
+        if not _write_cluster(context, cluster, verdict):
+            return
         if latest is not None:
             _count_ended(evaluation, latest, finished, clients.clock())
+
+
+def _write_cluster(context: Any, cluster: Any, verdict: Verdict) -> bool:
+    """Write the status of a cluster; False if another conductor has.
+
+    Of a recovery only the one that writes it tells the notification bus; of what ends otherwise,
+    Magnum's own job does.
+    """
+    fields = {
+        "status": verdict.status,
+        "status_reason": verdict.reason,
+        "api_address": verdict.api_address or cluster.api_address,
+        "coe_version": verdict.coe_version or cluster.coe_version,
+    }
+    if not (cluster.status.endswith("_FAILED") and verdict.status.endswith("_COMPLETE")):
+        put(cluster, **fields)
+        return True
+    if not saving.claim(cluster, "status", **fields):
+        return False
+    notifications.notify_ended(context, cluster)
+    return True
 
 
 def _count_ended(
@@ -141,9 +158,13 @@ def reset_refused(context: Any, cluster: Any, nodegroups_observed: list[Any]) ->
         current
     ):
         return
-    for obj in (*current, cluster):
-        if obj.status == writer.Status.UPDATE_FAILED:
-            put(obj, status=writer.Status.UPDATE_COMPLETE)
+    for nodegroup in current:
+        if nodegroup.status == writer.Status.UPDATE_FAILED:
+            put(nodegroup, status=writer.Status.UPDATE_COMPLETE)
+    if cluster.status == writer.Status.UPDATE_FAILED and saving.claim(
+        cluster, "status", status=writer.Status.UPDATE_COMPLETE
+    ):
+        notifications.notify_ended(context, cluster)
 
 
 def has_new_sizes(nodegroups_observed: list[Any], evaluation: Evaluation) -> bool:
@@ -151,19 +172,29 @@ def has_new_sizes(nodegroups_observed: list[Any], evaluation: Evaluation) -> boo
     return not evaluation.unreachable and any(_new_sizes(nodegroups_observed, evaluation))
 
 
-def write_sizes(cluster: Any, nodegroups_observed: list[Any], evaluation: Evaluation) -> None:
+def write_sizes(
+    context: Any, cluster: Any, nodegroups_observed: list[Any], evaluation: Evaluation
+) -> None:
     """Write numbers and addresses of a cluster at rest: the autoscaler and auto healing go on.
 
-    Nothing is written when a request has come in between.
+    Nothing is written when a request has come in between. The conductor that writes another number
+    of nodes tells the notification bus.
 
     :param nodegroups_observed: the nodegroup rows as they were when the verdict was made.
     """
     if not has_new_sizes(nodegroups_observed, evaluation):
         return
     current = list(cluster.nodegroups)
-    if _statuses(nodegroups_observed) == _statuses(current):
-        for nodegroup, sizes in _new_sizes(current, evaluation):
+    if _statuses(nodegroups_observed) != _statuses(current):
+        return
+    is_claimed = False
+    for nodegroup, sizes in _new_sizes(current, evaluation):
+        if sizes["node_count"] == nodegroup.node_count:
             put(nodegroup, **sizes)
+        else:
+            is_claimed |= saving.claim(nodegroup, "node_count", **sizes)
+    if is_claimed:
+        notifications.notify_node_counts(context, cluster)
 
 
 def _new_sizes(

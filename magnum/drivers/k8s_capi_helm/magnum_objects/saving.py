@@ -11,18 +11,23 @@ fields to values, so that trying it again does no harm.
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import Any
 
 from oslo_db import api as db_api
+from oslo_db.sqlalchemy import enginefacade
 from oslo_log import log as logging
 
 from magnum.common import exception
+from magnum.db.sqlalchemy import models
 from magnum.drivers.k8s_capi_helm.errors import column_limits
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
 
 LOG = logging.getLogger(__name__)
 #: Seconds of the first pause, doubled each time and by lot after a deadlock; 6 seconds in all.
 _FIRST_PAUSE, _LONGEST_PAUSE, TRIES = 0.1, 2.0, 6
+#: Where oslo.db keeps the transactions of each thread, as in ``magnum.db.sqlalchemy.api``.
+_CONTEXT = threading.local()
 _again = db_api.wrap_db_retry(
     retry_interval=_FIRST_PAUSE,
     max_retry_interval=_LONGEST_PAUSE,
@@ -54,6 +59,30 @@ def save(obj: Cluster | NodeGroup | ClusterTemplate, **fields: Any) -> None:
             setattr(obj, key, fitted)
     if obj.obj_what_changed():
         _again(obj.save)()
+
+
+def claim(obj: Cluster | NodeGroup, field: str, **fields: Any) -> bool:
+    """Save fields of a record, if the database still has of *field* what the object has.
+
+    Of several conductors that make the same change, one is told that it has made it.
+
+    :returns: whether they are saved; else nothing is, and the object is as it was.
+    """
+    model = models.Cluster if obj.obj_name() == "Cluster" else models.NodeGroup
+    fitted = {key: column_limits.fit(key, value) for key, value in fields.items()}
+    expected = {"uuid": obj.uuid, field: getattr(obj, field)}
+
+    def replace() -> int:
+        with enginefacade.writer.using(_CONTEXT) as session:
+            query = session.query(model).filter_by(**expected)
+            return int(query.update(fitted, synchronize_session=False))
+
+    if not _again(replace)():
+        return False
+    for key, value in fitted.items():
+        setattr(obj, key, value)
+    obj.obj_reset_changes(list(fitted))
+    return True
 
 
 def insert(obj: ClusterTemplate) -> None:

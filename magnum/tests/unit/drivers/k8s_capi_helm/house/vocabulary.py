@@ -25,9 +25,9 @@ OPENSTACK = frozenset(
     catalogue cinder cloud cluster coe compute conductor cred credential discovery disk
     distribution distro domain federation fixed flavor floating glance group identity image
     infra interface ip keypair keystone lb login magnum manila master member monitor network
-    neutron ng node nova obj octavia openstack os port preflight project property provider quota
-    ram region repo router security server share software subnet tenant trust user username
-    vcpus visibility volume zone
+    neutron ng node notification nova obj octavia openstack os port preflight project property
+    provider quota ram region repo router security server share software subnet tenant trust user
+    username vcpus visibility volume zone
     """.split()
 )
 #: Words of Helm, of package managers and of registries.
@@ -77,8 +77,8 @@ VERBS = frozenset(
     explain export extract fail fetch fill filter finalize find finish fit force forget format
     generate get grant group handle hash have ignore import include increase inherit initialize
     insert inspect install invalidate issue join keep label leave limit link list load lock log
-    make manage mark match merge migrate miss monitor move name need normalize observe omit open
-    order own pack parse pass patch pause pin plan poll prepare present prevent preview print
+    make manage mark match merge migrate miss monitor move name need normalize notify observe omit
+    open order own pack parse pass patch pause pin plan poll prepare present prevent preview print
     protect prove provide provision prune pull push put quote raise reach read reassert rebuild
     recognize reconcile record redact reduce refer refresh refuse register reject release remain
     remember remove rename render renew reorder repair repeat replace report request require
