@@ -262,7 +262,7 @@ class Configuration:
         clients = ("magnum", "glance", "nova", "neutron", "cinder", "octavia", "barbican")
         return {
             **magnum_options.of(self.state, self.layout),
-            "DEFAULT": self._magnum_transport(),
+            **self._magnum_transport(),
             "certificates": {"cert_manager_type": self.certificates},
             "quotas": {"max_clusters_per_project": 100},
             "cluster_template": {
@@ -288,10 +288,13 @@ class Configuration:
             **{f"{name}_client": dict(client) for name in clients},
         }
 
-    def _magnum_transport(self) -> dict[str, object]:
+    def _magnum_transport(self) -> Sections:
         if self.layout.transport == MEMORY:
             return {}
-        return {"transport_url": broker.url(self.state, self.password)}
+        return {
+            "DEFAULT": {"transport_url": broker.url(self.state, self.password)},
+            "oslo_messaging_notifications": {"driver": "messagingv2"},
+        }
 
     def _user(self, name: str) -> dict[str, object]:
         """A service user, in the options of keystoneauth's ``password`` plug-in."""

@@ -69,6 +69,10 @@ class TestConfiguration(StateCase):
             magnum["DEFAULT"]["transport_url"],
         )
         self.assertEqual("fake://", self.read("nova")["DEFAULT"]["transport_url"])
+        drivers = [
+            self.read(name)["oslo_messaging_notifications"]["driver"] for name in ("magnum", "nova")
+        ]
+        self.assertEqual(["messagingv2", "noop"], drivers)
         workers = [worker for name in layout.names for worker in layout.workers_of(name)]
         own = [self.read(worker)["DEFAULT"] for worker in workers]
         self.assertEqual(6, len({options["host"] for options in own}))
