@@ -88,7 +88,9 @@ class TestColumns(testtools.TestCase):
     @staticmethod
     def polled(said: dict[str, str]) -> dict[str, str]:
         verdict = model.Verdict("CREATE_COMPLETE", None, (), "HEALTHY", said)
-        cluster = types.SimpleNamespace(health_status=None, health_status_reason=None)
+        cluster = types.SimpleNamespace(
+            uuid="u-1", name="demo", health_status=None, health_status_reason=None
+        )
         monitor = Monitor(None, cluster, lambda: verdict)
         monitor.poll_health_status()
         return monitor.data["health_status_reason"]

@@ -108,6 +108,7 @@ def rows(**changes: Any) -> tuple[Any, list[Any]]:
         cluster_id=cluster.uuid,
         status_reason=None,
         created_at=None,
+        updated_at=None,
     )
     master = types.SimpleNamespace(**{**vars(group), "name": "default-master", "role": "master"})
     owners = {"template": template, "cluster": cluster, "group": group}
