@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import pathlib
 import tempfile
+import time
 import types
 from typing import Any
 import uuid
@@ -117,7 +118,7 @@ class LeastPrivilegeCase(testtools.TestCase):
     def make_namespace(self) -> str:
         """A namespace as the driver makes it for a project."""
         name = f"suite-{uuid.uuid4().hex[:12]}"
-        ports: Any = types.SimpleNamespace(kube=self.kube)
+        ports: Any = types.SimpleNamespace(kube=self.kube, pause=time.sleep)
         project_namespace.create_namespace(ports, name, "project-1", "restricted")
         project_namespace.bind_role(ports, name)
         self.addCleanup(self.admin.delete, names.NAMESPACE, None, name)
@@ -310,7 +311,7 @@ class TestLimits(LeastPrivilegeCase):
 
     def test_a_namespace_can_be_opened_twice(self) -> None:
         name = self.make_namespace()
-        ports: Any = types.SimpleNamespace(kube=self.kube)
+        ports: Any = types.SimpleNamespace(kube=self.kube, pause=time.sleep)
         project_namespace.create_namespace(ports, name, "project-1", "restricted")
         project_namespace.bind_role(ports, name)
         secret = {"metadata": {"name": "one", "namespace": name}, "stringData": {"a": "b"}}

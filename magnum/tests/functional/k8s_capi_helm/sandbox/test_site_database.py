@@ -86,8 +86,8 @@ class Restored(Life):
         def failed(rows: Rows) -> bool:
             return rows.has_failed(_GROUP)
 
-        rows = self.other.cluster.until(failed, "the nodegroup says so", _FOUND)
-        reason = rows.groups[_GROUP]["status_reason"]
+        self.other.cluster.until(failed, "the nodegroup says so", _FOUND)
+        reason = self.other.magnum.group(self.other.cluster.uuid, _GROUP)["status_reason"]
         self.say(reason)
         assert "was deleted after the backup" in reason, reason
         self.other.magnum.delete_group(self.other.cluster.uuid, _GROUP)
