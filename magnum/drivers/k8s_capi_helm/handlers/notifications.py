@@ -6,8 +6,8 @@ Magnum's conductor sends a CADF event when a request about a cluster begins or i
 (``magnum/service/periodic.py``). It sends none for requests about nodegroups, and none for what its
 health task changes.
 
-Whoever has written the row sends, and after that: of several conductors one. One that dies in
-between sends nothing, as with Magnum's own; the next event has the counts again.
+The conductor that has written the row sends the event after that, so of several conductors one
+does. One that dies in between sends nothing, as with Magnum's own; the next event has the counts.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def save(obj: Cluster | NodeGroup | ClusterTemplate, **fields: Any) -> None:
 def claim(obj: Cluster | NodeGroup, field: str, **fields: Any) -> bool:
     """Save fields of a record, if the database still has of *field* what the object has.
 
-    Of several conductors that make the same change, one is told that it has made it.
+    Of several conductors that make the same change, one learns that it has made it.
 
     :returns: whether they are saved; else nothing is, and the object is as it was.
     """

@@ -28,7 +28,7 @@ class NodeGroupRequest:
     :ivar is_new: its row says that it is being made.
     :ivar may_be_unvalidated: the request for it may still be being checked.
     :ivar uuid: of its row. Another group may have had its name before.
-    :ivar changed_at: when its row was written last (aware, UTC), None where nobody knows.
+    :ivar changed_at: when its row was written last (aware, UTC), None if it is not known.
     """
 
     name: str

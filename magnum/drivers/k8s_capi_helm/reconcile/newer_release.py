@@ -5,6 +5,10 @@ Every change of a nodegroup is saved in Magnum's database first, then applied by
 release differs from a nodegroup that was last saved before Helm began with the newest revision, and
 no pending operation says why, the database has forgotten a change. To apply the older object would
 remove machines that run, or create a nodegroup again that was deleted.
+
+The two times are of the conductor that ran Helm and of the one that saved the nodegroup. Where
+their clocks differ by minutes, a request that was lost counts as a change that was forgotten, so
+less is changed than was asked for.
 """
 
 from __future__ import annotations
@@ -81,14 +85,16 @@ class _Outdated:
 def _outdated(
     request: ClusterRequest, record: ReleaseRecord | None, live: LiveRelease
 ) -> Iterator[_Outdated]:
+    # Until Helm has run for this driver it is not known what the rows of an adopted cluster mean.
+    if record is None or not record.chart_digest:
+        return
     if live.status != "deployed" or not live.deployed_at:
         return
     deployed_at = datetime.datetime.fromtimestamp(live.deployed_at, datetime.timezone.utc)
-    operations = record.operations if record else ()
     entries = values_live.node_groups(live.values)
     workers = ((nodegroup.name, nodegroup) for nodegroup in request.node_groups)
     for name, nodegroup in ((values_live.CONTROL_PLANE, request.control_plane), *workers):
-        if nodegroup.changed_at is None or _is_pending(operations, name):
+        if nodegroup.changed_at is None or _is_pending(record.operations, name):
             continue
         is_worker, age = name != values_live.CONTROL_PLANE, deployed_at - nodegroup.changed_at
         if is_worker and name not in entries:

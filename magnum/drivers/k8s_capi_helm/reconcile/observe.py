@@ -287,7 +287,7 @@ def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Eval
         unfinished_operations=unfinished,
         is_cached=read.is_cached,
         is_release_incomplete=has_run and not read.is_applied,
-        is_release_newer=has_run and read.is_newer,
+        is_release_newer=read.is_newer,
         rendered_nodegroups=frozenset(values_live.node_groups(values)),
         unrecorded_revisions=revisions.unrecorded_revisions(record, live),
         autoscaler_is_due=autoscaler_deployment.is_due(live, settings),

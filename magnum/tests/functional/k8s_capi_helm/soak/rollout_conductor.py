@@ -223,7 +223,7 @@ def serve(directory: str, requests: Any) -> None:
     os.dup2(output, 2)
     sqlite.tune()
     conductor.configure(str(place / project.CONFIGURATION))
-    # Of which requests have six tenths; nobody waits for the answer of one here.
+    # Of which requests have six tenths; no client waits for the answer of one here.
     conductor.CONF.set_override("rpc_response_timeout", _RPC_TIMEOUT)
     fleet = FleetConductor(_play(place))
     while True:

@@ -103,7 +103,7 @@ class Billed(Life):
 
     @step
     def recovery(self) -> None:
-        """Its success is told by the health poll, of one of the two conductors."""
+        """The health poll of one of the two conductors sends its success."""
         self.fault(_NO_NODE, False)
         self.cluster.until(lambda rows: rows.status == "CREATE_COMPLETE", "recovery", fail=False)
         self._hears(("create", "success", 1), quiet=_POLLED)

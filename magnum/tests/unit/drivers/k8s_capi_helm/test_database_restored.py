@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from typing import Any
 
 from magnum import objects
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.reconcile import newer_release
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 
@@ -129,6 +132,20 @@ class TestRestored(driver_case.DriverCase):
         self.restore()
         self.settle()
         self.assertEqual(1, self.count())
+
+    def test_a_release_of_another_driver_is_not_followed(self) -> None:
+        """Until Helm has run for this driver, nothing is known of an adopted cluster's rows."""
+        self.back_up()
+        self.grow()
+        self.restore()
+        record = self.ports.leases.read(NAMESPACE, RELEASE)
+        request = reader.cluster_request(
+            self.cluster(), list(self.cluster().nodegroups), self.periodic().settings
+        )
+        live = self.helm.live(NAMESPACE, RELEASE)
+        adopted = dataclasses.replace(record, chart_digest="")
+        self.assertTrue(newer_release.is_newer(request, record, live))
+        self.assertFalse(newer_release.is_newer(request, adopted, live))
 
     def names(self) -> list[str]:
         return sorted(row.name for row in self.cluster().nodegroups)
