@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 import re
 
 from magnum.drivers.k8s_capi_helm.labels import types
@@ -75,7 +75,7 @@ _KUBELET = {
     "container-runtime-endpoint": _CHART,
     "hostname-override": _CHART,
     "kubeconfig": _CHART,
-    "node-ip": "each node has a different address; only 0.0.0.0 is possible",
+    "node-ip": "each node has a different address; only 0.0.0.0 and :: are possible",
     "node-labels": "use --node-labels of the nodegroup",
     "pod-manifest-path": _CHART,
     "provider-id": _CHART,
@@ -84,9 +84,10 @@ _KUBELET = {
     "tls-cipher-suites": "use the label kubelet_tls_cipher_suites",
     **_SERVING,
 }
-#: A value that is right on every node: its kubelet reports the address of the default route.
+#: Values that are right on every node: its kubelet reports the address of the default route, of
+#: IPv4 or of IPv6.
 #: https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/kubelet/nodestatus/setters.go
-_ANY_ADDRESS = "--node-ip=0.0.0.0"
+_ANY_ADDRESS = frozenset({("node-ip", "0.0.0.0"), ("node-ip", "::")})  # noqa: S104
 #: kube-proxy is told by a file, which has a field for each of these; what their values look like.
 _PROXY = {
     "conntrack-max-per-core": _NUMBER,
@@ -99,12 +100,18 @@ _PROXY = {
 }
 
 
-def _label_type(alternatives: Mapping[str, str]) -> types.LabelType[Pairs]:
+def _label_type(
+    alternatives: Mapping[str, str], allowed: Collection[tuple[str, str]] = ()
+) -> types.LabelType[Pairs]:
+    """Flags of a component without those that have another place.
+
+    :param alternatives: what to do instead, by the name of a flag or the beginning of names.
+    :param allowed: names with the values that can be given all the same.
+    """
+
     def read(text: str) -> Pairs:
         pairs = _pairs(text)
-        for name, value in pairs:
-            if alternatives is _KUBELET and f"--{name}={value}" == _ANY_ADDRESS:
-                continue
+        for name, _ in (pair for pair in pairs if pair not in allowed):
             for prefix, alternative in alternatives.items():
                 if name == prefix or (prefix.endswith("-") and name.startswith(prefix)):
                     raise types.InvalidText(f"--{name} cannot be given here: {alternative}")
@@ -149,7 +156,7 @@ def _pairs(text: str) -> Pairs:
 API_SERVER = _label_type(_API_SERVER)
 CONTROLLER_MANAGER = _label_type(_CONTROLLER_MANAGER)
 SCHEDULER = _label_type(_SCHEDULER)
-KUBELET = _label_type(_KUBELET)
+KUBELET = _label_type(_KUBELET, _ANY_ADDRESS)
 PROXY = types.LabelType(
     _read_kube_proxy,
     "flags of kube-proxy like --proxy-mode=nftables, with spaces between them",

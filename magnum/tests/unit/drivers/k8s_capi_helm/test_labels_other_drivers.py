@@ -67,6 +67,7 @@ GOOD = (
         "tls_ecdhe_rsa_with_aes_128_gcm_sha256",
         ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",),
     ),
+    ("kubelet_options", "--node-ip=::", (("node-ip", "::"),)),
     ("kubelet_options", "--node-ip=0.0.0.0", (("node-ip", "0.0.0.0"),)),  # noqa: S104
     ("audit_log_maxage", "7", 7),
     ("oidc_issuer_url", "https://[2001:db8::1]:8443/realms/k8s", None),
