@@ -92,17 +92,18 @@ def _outdated(
         return
     deployed_at = datetime.datetime.fromtimestamp(live.deployed_at, datetime.timezone.utc)
     entries = values_live.node_groups(live.values)
+    entries[values_live.CONTROL_PLANE] = live.values.get("controlPlane") or {}
     workers = ((nodegroup.name, nodegroup) for nodegroup in request.node_groups)
     for name, nodegroup in ((values_live.CONTROL_PLANE, request.control_plane), *workers):
         if nodegroup.changed_at is None or _is_pending(record.operations, name):
             continue
-        is_worker, age = name != values_live.CONTROL_PLANE, deployed_at - nodegroup.changed_at
-        if is_worker and name not in entries:
+        age, entry = deployed_at - nodegroup.changed_at, entries.get(name)
+        if entry is None:
             if age > _NEWER_DELETION:
                 yield _Outdated(name, is_missing=True)
-        elif age > _NEWER_SIZE and not values_live.is_autoscaled(entries.get(name, {})):
-            count = values_live.count(live.values, name if is_worker else None)
-            if count and count != nodegroup.count:
+        elif age > _NEWER_SIZE and not values_live.is_autoscaled(entry):
+            count = entry.get("machineCount")
+            if count is not None and count != nodegroup.count:
                 yield _Outdated(name, count)
 
 

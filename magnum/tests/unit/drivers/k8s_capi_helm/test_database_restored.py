@@ -71,6 +71,24 @@ class TestRestored(driver_case.DriverCase):
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual(runs, len(self.helm.runs))
 
+    def test_a_nodegroup_without_machines_stays_without(self) -> None:
+        self.back_up()
+        self.grow(0)
+        self.restore()
+        self.settle()
+        self.assertEqual((0, 0), (self.count(), self.group().node_count))
+
+    def test_a_control_plane_that_has_grown_stays_as_it_is(self) -> None:
+        self.back_up()
+        self.resize(3, "default-master")
+        self.capi_converges()
+        self.status_task(2)
+        self.restore()
+        self.settle()
+        live = self.helm.live(NAMESPACE, RELEASE)
+        self.assertEqual(3, live.values["controlPlane"]["machineCount"])
+        self.assertEqual(3, self.group("default-master").node_count)
+
     def test_a_resize_of_another_nodegroup_takes_no_machine_away(self) -> None:
         self.add_group("extra")
         self.capi_converges()
