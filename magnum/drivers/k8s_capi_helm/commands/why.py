@@ -84,7 +84,7 @@ def explanation(run: Reconciliation, cluster: Any) -> tuple[ExitStatus, list[Row
         ]
     snapshot = _read(run, cluster)
     nodegroups = list(cluster.nodegroups)
-    outcome = observe.ApplyOutcome(snapshot=snapshot)
+    outcome = observe.ApplyOutcome(waiting_error=_last_refusal(cluster), snapshot=snapshot)
     verdict = observe.evaluate_cluster(
         run, cluster, nodegroups, outcome, include_health=True
     ).verdict
@@ -123,6 +123,20 @@ def _read(run: Reconciliation, cluster: Any) -> ReleaseSnapshot:
             "The management cluster did not answer completely.", observed.unreachable
         )
     return ReleaseSnapshot(record, live, observed, observed)
+
+
+def _last_refusal(cluster: Any) -> errors.DriverError | None:
+    """Why a request was not applied at the last attempt, by the reason that Magnum has.
+
+    Only a conductor applies requests. The evaluation uses this only while one is not applied.
+    """
+    reason = cluster.status_reason or ""
+    cause = issue.reason_class(reason)
+    if cause in ("", Cause.TIMEOUT.value):
+        return None
+    error = errors.DriverError(reason.removeprefix(f"{cause}: "))
+    error.cause = Cause(cause)
+    return error
 
 
 def _cause(verdict: Verdict) -> tuple[str, str]:

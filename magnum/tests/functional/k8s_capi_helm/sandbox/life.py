@@ -23,7 +23,7 @@ import traceback
 from typing import Any, ClassVar
 import unittest
 
-from magnum.tests.functional.k8s_capi_helm.sandbox import setting
+from magnum.tests.functional.k8s_capi_helm.sandbox import operator_command, setting
 from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import Cluster
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer
 
@@ -106,6 +106,14 @@ class Life:
     def fault(self, name: str, on: bool, match: str | None = None) -> None:
         """Begin or end a fault of the sandbox."""
         self.say(setting.fault(name, on, match))
+
+    def explained(self, fault: str, words: str, cluster: Cluster | None = None) -> None:
+        """The first line of ``why`` has these words about what the fault does.
+
+        :param cluster: the customer's without.
+        """
+        line = operator_command.cause((cluster or self.cluster).uuid, words)
+        self.say(f"why, {fault}: {line}")
 
     def say(self, text: str) -> None:
         """One line for who watches the run."""

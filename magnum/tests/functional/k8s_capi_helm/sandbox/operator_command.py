@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 import subprocess
 import sys
+import time
 from typing import Any
 
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting
@@ -16,6 +17,8 @@ from sandbox.cloud import environment
 
 #: Seconds for one command on a busy machine.
 _LIMIT = 300
+#: Seconds until a cause has to be found; Magnum has told it already.
+_FOUND = 120.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +44,18 @@ def run(*arguments: str) -> Answer:
     finally:
         process.kill()
     return Answer(process.returncode, out, error)
+
+
+def cause(uuid: str, words: str) -> str:
+    """Wait until the first line of ``why`` has these words; returns the line."""
+    deadline = time.monotonic() + _FOUND
+    while True:
+        answer = run("why", uuid)
+        first = answer.out.partition("\n")[0]
+        if first.startswith("Cause: ") and words in first:
+            assert answer.status in (1, 2), answer
+            return first
+        assert time.monotonic() < deadline, f"{words!r} is not in the first line: {answer}"
 
 
 def begin(*arguments: str) -> subprocess.Popen[str]:

@@ -30,6 +30,7 @@ class AddonsFail(Life):
         )
         rows = self.cluster.says(said, limit=_BUILT_AFTER)
         assert rows.status == "CREATE_IN_PROGRESS", rows
+        self.explained(_FAILS, "cni-calico: this failure was asked for")
 
     @step
     def slow(self) -> None:
@@ -41,6 +42,7 @@ class AddonsFail(Life):
         rows = self.cluster.until(_all_groups_complete, "all nodegroups", TOLD_AFTER)
         assert rows.status == "CREATE_IN_PROGRESS", rows
         self.cluster.says(said)
+        self.explained(_STUCK, "waiting for csi-cinder")
 
     @step
     def heals(self) -> None:

@@ -12,6 +12,12 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.management import Json, manag
 #: Seconds until an empty nodegroup is complete.
 _EMPTY_AFTER = 300.0
 _NO_HOST, _NO_START, _OLD_KUBELET = "no-valid-host", "server-fails", "wrong-kubelet"
+#: The group that each has here, and what ``why`` says of it when no other one is left before it.
+_WORDS = {
+    _NO_HOST: ("full", "capacity: No valid host was found"),
+    _NO_START: ("broken", "Failed to deploy instance: asked for with the fault server-fails"),
+    _OLD_KUBELET: ("old", "runs kubelet v1.30.0 instead of v1.34.4"),
+}
 _GROUP = "capi.stackhpc.com/node-group"
 
 
@@ -84,10 +90,11 @@ class MachinesFail(Life):
 
     @step
     def heal(self) -> None:
-        """When the causes are gone, so are the reasons; what was never possible is deleted."""
-        self._end_faults()
+        """One cause after the other goes, and ``why`` names the next; then all is well."""
         self._set_version("v1.34.4")
-        for name in ("full", "broken", "old"):
+        for fault, (name, words) in _WORDS.items():
+            self.explained(fault, words)
+            self.fault(fault, False)
             self.customer.delete_group(name)
         self.cluster.complete()
 
@@ -114,8 +121,8 @@ class MachinesFail(Life):
         management().patch("MachineDeployment", namespace, name, change)
 
     def _end_faults(self) -> None:
-        for name in (_NO_HOST, _NO_START, _OLD_KUBELET):
-            self.fault(name, False)
+        for fault in _WORDS:
+            self.fault(fault, False)
 
 
 class TestMachinesFail(LifeCase, life=MachinesFail):

@@ -28,6 +28,7 @@ class NetworkFails(Life):
         )
         rows = self.cluster.says(said, limit=_LATER)
         assert rows.status == "CREATE_IN_PROGRESS", rows
+        self.explained(_FAULT, f"load balancer {self._balancer()} is in ERROR")
 
     @step
     def balancer_anew(self) -> None:

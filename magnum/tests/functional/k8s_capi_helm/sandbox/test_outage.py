@@ -90,6 +90,7 @@ class Outage(Life):
         self.late.cluster.says(made)
         rows = self.cluster.says(f"timeout: not finished within 2 minutes; {said}", fail=False)
         assert rows.status == "UPDATE_FAILED", rows
+        self.explained(_IDLE, "Cluster API has not processed the change")
 
     @step
     def network_gone(self) -> None:
@@ -124,6 +125,7 @@ class Outage(Life):
         )
         rows = self.cluster.says(said)
         assert rows.status == "UPDATE_IN_PROGRESS", rows
+        self.explained(_GONE, "A webhook of the management cluster does not answer")
         self.fault(_GONE, False)
         self.cluster.complete()
 
@@ -143,6 +145,7 @@ class Outage(Life):
         rows = self.resting.cluster.until(_is("UNKNOWN"), "UNKNOWN", _HEALTH, fail=False)
         told = rows.cluster["health_status_reason"]
         assert told["cluster"] == "not found on the management cluster", told
+        self.explained(_OTHER, "The release has no Lease", self.resting.cluster)
         self.fault(_OTHER, False)
         self.resting.cluster.until(
             lambda rows: rows.status == "DELETE_IN_PROGRESS", "the deletion", _HEALTH, fail=False
@@ -185,6 +188,7 @@ class Outage(Life):
         self.cluster.says(
             "management: the management cluster cannot be reached; changes already applied continue"
         )
+        self.explained(fault, "management")
         self.fault(fault, False)
         assert management.answers(30), "the management API does not answer again"
         self.cluster.complete()

@@ -68,6 +68,7 @@ class Silence(Life):
         parts = {"cluster", "infrastructure", "controlplane", "nodegroup", "api"}
         assert not parts & said.keys(), said
         assert rows.status == "CREATE_COMPLETE", rows
+        self.explained(_FAULT, "controller capo has not reported since")
 
     @step
     def it_comes_back(self) -> None:
@@ -89,6 +90,7 @@ class Silence(Life):
         rows = self.cluster.until(names_them, "a reason that names the controllers", _HEALTH)
         self.say(str(rows.reason))
         assert rows.status == "UPDATE_IN_PROGRESS", rows
+        self.explained(_FAULT, "have not reported since")
 
     @step
     def go_on(self) -> None:

@@ -43,6 +43,8 @@ class RealControlPlane(Life):
     @step
     def lost(self) -> None:
         """Cluster API removes the member and the machine; Magnum says so meanwhile."""
+        # What an earlier poll has written is of the creation.
+        self.cluster.until(lambda rows: rows.health == "HEALTHY", "health", 300.0)
         machine = self._machines()[0]
         name = machine["metadata"]["name"]
         server = machine["spec"]["providerID"].rpartition("/")[2]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import json
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands import advice
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import names
@@ -129,6 +130,32 @@ class TestCause(WhyCase):
         lines = self.why()
         self.assertRegex(lines[0], "^Cause: management .*connection refused")
         self.assertIn("k8s-capi-helm check", lines[-1])
+
+    def test_a_request_that_cannot_be_applied(self) -> None:
+        """Only a conductor tries to; what it has said of its last attempt is the cause."""
+        self.made()
+        self.helm.refusal = errors.ManagementUnreachable("A webhook does not answer.")
+        self.resize(3)
+        self.status_task()
+        reason = self.cluster().status_reason
+        self.assertIn("management: A webhook does not answer", reason)
+        lines = self.why()
+        self.assertEqual(f"Cause: management {reason}", lines[0])
+        self.assertEqual(f"Next:  {advice.ADVICE[Cause.MANAGEMENT]}", lines[-1])
+
+    def test_a_request_that_is_applied_later(self) -> None:
+        """What was said of an attempt before is over with it."""
+        self.made()
+        self.helm.refusal = errors.ManagementUnreachable("A webhook does not answer.")
+        self.resize(3)
+        self.status_task()
+        self.helm.refusal = None
+        reason = self.cluster().status_reason
+        self.status_task()
+        cluster = self.cluster()
+        cluster.status_reason = reason
+        cluster.save()
+        self.assertNotIn("webhook", self.why(status=WARNING)[0])
 
     def test_a_cluster_without_a_lease(self) -> None:
         self.made()
