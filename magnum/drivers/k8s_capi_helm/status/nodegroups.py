@@ -95,9 +95,16 @@ def evaluate(
 
 
 def _addresses(nodegroup: GroupState, observed: Observed) -> tuple[str, ...] | None:
-    if isinstance(observed.machines, Missing) or isinstance(observed.machine_deployments, Missing):
+    """The addresses of a group's machines; None where they are not known.
+
+    A cluster that comes from another management cluster, or out of a backup, has no machines at
+    first, and then machines without a status until their controllers have looked.
+    """
+    parts = (observed.cluster, observed.machines, observed.machine_deployments)
+    if any(isinstance(part, Missing) for part in parts):
         return None
-    return machines.addresses(_machines(nodegroup, observed))
+    own = list(_machines(nodegroup, observed))
+    return machines.addresses(own) or (None if own else ())
 
 
 def _lifecycle(

@@ -36,8 +36,9 @@ class Volumes(ProgramLife):
 
     @step
     def create(self) -> None:
-        """A cluster as tenants make it."""
-        self.customer.create().complete("CREATE")
+        """A cluster whose volumes go with their claims; by default they are retained."""
+        template = self.customer.template(labels={"csi_cinder_reclaim_policy": "Delete"})
+        self.customer.create(template=template).complete("CREATE")
 
     @step
     def install_driver(self) -> None:
@@ -112,7 +113,7 @@ class Volumes(ProgramLife):
 
     @step
     def remove(self) -> None:
-        """A claim that is deleted loses its volume; the reclaim policy is Delete."""
+        """A claim that is deleted loses its volume: the label sets the reclaim policy."""
         for name in ("plain", "fast"):
             self.api.request("DELETE", f"{_CLAIMS}/{name}")
         until(lambda: not self.customer.tenant.volumes(), "no volume is left")

@@ -212,6 +212,24 @@ class TestResize(driver_case.DriverCase):
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual((0, []), (self.group().node_count, self.group().node_addresses))
 
+    def test_addresses_stay_while_no_object_has_them(self):
+        """The cluster is moved to another management cluster, whose controllers have to look."""
+        self.made(workers=2)
+        kinds = (names.CLUSTER, names.MACHINE)
+        before = self.group().node_addresses
+        kept = [(kind, obj) for kind in kinds for obj in self.kube.list(kind, NAMESPACE)]
+        for kind, obj in kept:
+            self.kube.remove(kind, NAMESPACE, obj["metadata"]["name"])
+        self.health_task()
+        self.assertEqual(before, self.group().node_addresses)
+        for kind, obj in kept:
+            if kind is names.MACHINE:
+                del obj["status"]["addresses"]
+            self.kube.put(kind, obj)
+        self.health_task()
+        self.assertEqual(2, len(before))
+        self.assertEqual(before, self.group().node_addresses)
+
     def test_needs_neither_image_nor_cloud(self):
         self.made()
         self.cloud.refusal = errors.CloudRefused("The image is gone.")
