@@ -170,6 +170,7 @@ SUBJECTS: dict[str, Callable[[], list[Subject]]] = {
     "reference": reference,
     "mariadb": mariadb,
     "programs.sandbox": tested_programs.sandbox,
+    "programs.janitor": tested_programs.janitor,
     "programs.addon-provider": tested_programs.addon_provider,
     "programs.kubeadm": tested_programs.kubeadm,
     "programs.clusterctl": tested_programs.clusterctl,

@@ -46,7 +46,7 @@ def sandbox() -> list[Subject]:
         programs += [_subject(name, binaries.KUBERNETES) for name in names]
     if provider.chosen(state) == provider.REAL:
         programs += addon_provider()
-    return [*services, *programs, *janitor()]
+    return [*services, *programs]
 
 
 def addon_provider() -> list[Subject]:

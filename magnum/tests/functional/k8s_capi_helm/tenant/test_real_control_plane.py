@@ -16,6 +16,7 @@ from magnum.tests.functional.k8s_capi_helm.waiting import until
 _LABEL = "cluster.x-k8s.io/control-plane"
 #: Seconds: five minutes until a node counts as unhealthy, and the time of a new machine.
 _REPLACED = 900.0
+_POD_GONE = 180.0
 
 
 class RealControlPlane(Life):
@@ -87,14 +88,16 @@ class RealControlPlane(Life):
         lines = inside.children(self.cluster.release).values()
         running = Counter(os.path.basename(line.split()[0]) for line in lines)
         assert running["etcd"] == running["kube-apiserver"] == 3, running
-        found = inside.pods(
-            self.cluster.workload(), "kube-system", "?labelSelector=component%3Detcd"
-        )
-        nodes = sorted(one["spec"]["nodeName"] for one in found)
-        assert nodes == self._names(), (nodes, self._names())
+        # Kubernetes collects the Pod of a node that is gone some time after it.
+        until(lambda: self._nodes_of_etcd() == self._names(), "one Pod of etcd a machine", _POD_GONE)
         for machine in self._machines():
             states = {one["type"]: one["status"] for one in machine["status"]["conditions"]}
             assert states["EtcdMemberHealthy"] == "True", machine["metadata"]["name"]
+
+    def _nodes_of_etcd(self) -> list[str]:
+        query = "?labelSelector=component%3Detcd"
+        found = inside.pods(self.cluster.workload(), "kube-system", query)
+        return sorted(one["spec"]["nodeName"] for one in found)
 
 
 class TestRealControlPlane(LifeCase, life=RealControlPlane):
