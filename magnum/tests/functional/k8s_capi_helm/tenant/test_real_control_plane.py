@@ -89,7 +89,7 @@ class RealControlPlane(Life):
         running = Counter(os.path.basename(line.split()[0]) for line in lines)
         assert running["etcd"] == running["kube-apiserver"] == 3, running
         # Kubernetes collects the Pod of a node that is gone some time after it.
-        until(lambda: self._nodes_of_etcd() == self._names(), "one Pod of etcd a machine", _POD_GONE)
+        until(lambda: self._nodes_of_etcd() == self._names(), "its Pods of etcd", _POD_GONE)
         for machine in self._machines():
             states = {one["type"]: one["status"] for one in machine["status"]["conditions"]}
             assert states["EtcdMemberHealthy"] == "True", machine["metadata"]["name"]
