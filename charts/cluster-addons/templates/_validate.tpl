@@ -11,6 +11,19 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "cluster-addons.validate.etcdSnapshot" -}}
+{{- if dig "enabled" false (.Values.etcdSnapshot | default dict) -}}
+{{- with .Values.etcdSnapshot.release.values -}}
+{{- if not .destination.bucket -}}
+{{- fail "etcdSnapshot.enabled is true, but snapshots have no destination: set etcdSnapshot.release.values.destination.bucket to a bucket of S3 or a container of Swift." -}}
+{{- end -}}
+{{- if not .secretName -}}
+{{- fail "etcdSnapshot.enabled is true, but the job has no credential: set etcdSnapshot.release.values.secretName to a Secret in the cluster with variables of rclone." -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "cluster-addons.validate.storageClasses" -}}
 {{- $root := . -}}
 {{- $names := list -}}

@@ -216,7 +216,9 @@ class ImageTest(unittest.TestCase):
                     self.assertRegex(text, f"^{re.escape(PREFIX)}/({'|'.join(HOSTS)})(/|$)")
         releases = {name for name, file in files().items() if file["kind"] == "HelmRelease"}
         self.assertEqual(
-            releases | {"etcd-defrag", "intel-xpumanager", "mellanox-network-operator-policy"},
+            releases
+            | {"etcd-defrag", "etcd-snapshot"}
+            | {"intel-xpumanager", "mellanox-network-operator-policy"},
             seen,
         )
 

@@ -170,6 +170,7 @@ class HostileTextTest(unittest.TestCase):
                 "csi-cinder-storageclass",
                 "csi-manila-storageclass",
                 "etcd-defrag",
+                "etcd-snapshot",
                 "mellanox-network-operator-policy",
                 "objects",
             },
