@@ -175,6 +175,7 @@ SUBJECTS: dict[str, Callable[[], list[Subject]]] = {
     "programs.kubeadm": tested_programs.kubeadm,
     "programs.clusterctl": tested_programs.clusterctl,
     "programs.backup": tested_programs.backup,
+    "programs.snapshots": tested_programs.snapshots,
     "programs.tenant": tested_programs.tenant,
     "programs.prometheus": tested_programs.prometheus,
 }

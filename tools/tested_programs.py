@@ -81,6 +81,14 @@ def backup() -> list[Subject]:
     return [_subject(one.name, one.version) for one in (real.ETCDCTL, real.ETCDUTL)]
 
 
+def snapshots() -> list[Subject]:
+    """The programs that bring a cluster's etcd to a bucket and back."""
+    from sandbox.management import object_storage
+
+    programs = (object_storage.RCLONE, object_storage.VERSITYGW)
+    return [*backup(), *(_subject(one.name, one.version) for one in programs)]
+
+
 def tenant() -> list[Subject]:
     """The programs of a tenant's cluster that use OpenStack."""
     from sandbox.management import cloud_programs
