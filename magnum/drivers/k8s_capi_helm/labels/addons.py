@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import network_types, types
+from magnum.drivers.k8s_capi_helm.labels import network_types, schedule, types
 from magnum.drivers.k8s_capi_helm.labels.label import label
 
 
@@ -78,6 +78,45 @@ class AddonLabels:
         False,
         "true",
         "Whether cilium gets Hubble's relay and web page. Has no effect with calico.",
+    )
+    etcd_snapshot_enabled: bool = label(
+        types.SWITCH,
+        False,
+        "true",
+        "Whether snapshots of the cluster's etcd, with all its Secrets, are copied to object "
+        "storage. Requires etcd_snapshot_bucket and etcd_snapshot_secret.",
+        requires_bundled_chart=True,
+    )
+    etcd_snapshot_bucket: str | None = label(
+        schedule.BUCKET,
+        None,
+        "snapshots",
+        "Bucket of S3, or container of Swift, of the snapshots. They are in a directory with the "
+        "name of the cluster's stack_id.",
+        requires_bundled_chart=True,
+    )
+    etcd_snapshot_secret: str | None = label(
+        network_types.OBJECT,
+        None,
+        "etcd-snapshot",
+        "Secret in the cluster's namespace kube-system with the credential for the object storage, "
+        "as variables of rclone. You create it yourself.",
+        requires_bundled_chart=True,
+    )
+    etcd_snapshot_schedule: str | None = label(
+        schedule.SCHEDULE,
+        None,
+        "0 */6 * * *",
+        "When snapshots are taken, as cron has it, in UTC. The chart's default is 30 1 * * *.",
+        requires_bundled_chart=True,
+    )
+    etcd_snapshot_keep_days: int | None = label(
+        types.SOME,
+        None,
+        "30",
+        "Days after which a snapshot is deleted, once a newer one exists. The chart's default is "
+        "14.",
+        requires_bundled_chart=True,
     )
     cinder_csi_enabled: bool = label(
         types.SWITCH,

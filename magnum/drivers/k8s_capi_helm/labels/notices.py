@@ -63,6 +63,15 @@ _NEEDS = {
         ),
         "cinder_csi_enabled",
     ),
+    **dict.fromkeys(
+        (
+            "etcd_snapshot_bucket",
+            "etcd_snapshot_secret",
+            "etcd_snapshot_schedule",
+            "etcd_snapshot_keep_days",
+        ),
+        "etcd_snapshot_enabled",
+    ),
     "manila_csi_share_type": "manila_csi_enabled",
     "manila_csi_share_network_id": "manila_csi_share_type",
     "manila_csi_plugin_tag": "manila_csi_enabled",
@@ -275,6 +284,14 @@ def _without_effect(texts: Mapping[str, str], typed: registry.Labels) -> Iterato
             ("auto_scaling_enabled",),
             "Label 'auto_scaling_enabled' has no effect on nodegroups without a maximum: set "
             "'max_node_count' or the nodegroup's own maximum.",
+        )
+    if typed.etcd_snapshot_enabled and not (
+        typed.etcd_snapshot_bucket and typed.etcd_snapshot_secret
+    ):
+        yield Notice(
+            ("etcd_snapshot_enabled",),
+            "Label 'etcd_snapshot_enabled' has no effect without 'etcd_snapshot_bucket' and "
+            "'etcd_snapshot_secret'.",
         )
     if typed.etcd_blockdevice_type == "local" and typed.etcd_blockdevice_size:
         for name in _CINDER_ONLY:

@@ -83,6 +83,9 @@ def _conflicts(request: ClusterRequest) -> Iterator[tuple[str, str]]:
         yield "oidc_issuer_url", "oidc_client_id beside it, the client for which tokens are issued"
     if cluster_labels.oidc_client_id and not cluster_labels.oidc_issuer_url:
         yield "oidc_client_id", "oidc_issuer_url beside it, the URL of the issuer"
+    for name in ("etcd_snapshot_bucket", "etcd_snapshot_secret"):
+        if cluster_labels.etcd_snapshot_enabled and not getattr(cluster_labels, name):
+            yield "etcd_snapshot_enabled", f"{name} beside it, or false"
     yield from _address_families(request)
     yield from _overlaps(request)
 

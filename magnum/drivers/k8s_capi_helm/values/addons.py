@@ -22,6 +22,8 @@ def addons(
         values["csi"] = {"nfs": {"enabled": True}}
     cinder = storage.cinder(labels, facts.volume_types, storage_class_default, allowed_topologies)
     values["openstack"] = _openstack(request, facts, cinder)
+    if snapshot := _etcd_snapshot(labels):
+        values["etcdSnapshot"] = snapshot
     values["metricsServer"] = {"enabled": labels.metrics_server_enabled}
     values["monitoring"] = _monitoring(labels)
     values["ingress"] = _ingress(labels)
@@ -84,6 +86,20 @@ def _keystone_auth(request: ClusterRequest, facts: CloudFacts) -> Json:
     if labels.k8s_keystone_auth_tag:
         values.update(_image(labels.k8s_keystone_auth_tag))
     return {"enabled": True, "values": values}
+
+
+def _etcd_snapshot(labels: Labels) -> Json:
+    """The job, if it has a destination and a credential: without them the chart refuses it."""
+    bucket, secret = labels.etcd_snapshot_bucket, labels.etcd_snapshot_secret
+    if not (labels.etcd_snapshot_enabled and bucket and secret):
+        return {}
+    job: Json = {}
+    if labels.etcd_snapshot_schedule:
+        job["schedule"] = labels.etcd_snapshot_schedule
+    job.update(destination={"bucket": bucket}, secretName=secret)
+    if labels.etcd_snapshot_keep_days:
+        job["keepDays"] = labels.etcd_snapshot_keep_days
+    return {"enabled": True, "release": {"values": job}}
 
 
 def _monitoring(labels: Labels) -> Json:

@@ -59,11 +59,20 @@ REQUEST = ClusterRequest(
     external_network="public",
 )
 SIGN_IN = {"oidc_issuer_url": "https://sso.example.org", "oidc_client_id": "kubernetes"}
+SNAPSHOTS = {
+    "etcd_snapshot_enabled": "true",
+    "etcd_snapshot_bucket": "backups",
+    "etcd_snapshot_secret": "s3",
+}
 #: What a label needs beside it to have an effect.
 COMPANIONS = {
     "boot_volume_type": {"boot_volume_size": "40"},
     "boot_volume_availability_zone": {"boot_volume_size": "40"},
     "etcd_blockdevice_type": {"etcd_blockdevice_size": "10"},
+    **{
+        name: {other: text for other, text in SNAPSHOTS.items() if other != name}
+        for name in (*SNAPSHOTS, "etcd_snapshot_keep_days", "etcd_snapshot_schedule")
+    },
     "etcd_blockdevice_volume_type": {"etcd_blockdevice_size": "10"},
     "etcd_blockdevice_volume_az": {"etcd_blockdevice_size": "10"},
     "min_node_count": {"auto_scaling_enabled": "true", "max_node_count": "4"},
