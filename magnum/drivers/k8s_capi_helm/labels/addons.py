@@ -107,7 +107,8 @@ class AddonLabels:
         schedule.SCHEDULE,
         None,
         "0 */6 * * *",
-        "When snapshots are taken, as cron has it, in UTC. The chart's default is 30 1 * * *.",
+        "When snapshots are taken, as cron has it, in UTC. The chart's default is half past one "
+        "each night.",
         requires_bundled_chart=True,
     )
     etcd_snapshot_keep_days: int | None = label(
