@@ -41,7 +41,7 @@ class FilesTest(unittest.TestCase):
                     self.assertIs(True, volume["readOnly"])
 
     def test_files_of_the_chart_are_roots_alone(self) -> None:
-        for scenario in ("oidc-and-audit", "encrypted-etcd", "azimuth-webhook"):
+        for scenario in ("oidc-and-audit", "encrypted-etcd", "barbican-key", "azimuth-webhook"):
             files = kubeadm(rendering.scenarios(rendering.CLUSTER)[scenario].objects)["files"]
             for file in at_least_one(
                 one for one in files if one["path"].startswith("/etc/kubernetes/")

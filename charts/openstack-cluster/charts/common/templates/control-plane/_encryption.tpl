@@ -24,9 +24,16 @@ resources:
       {{- if .writePlain }}
       - identity: {}
       {{- end }}
+      {{- if eq (toString .provider) "barbican" }}
+      - {{ include "openstack-cluster.barbican.provider" . | nindent 8 | trim }}
+      {{- else }}
       - {{ include "openstack-cluster.encryption.provider" (dict "provider" .provider "keys" .keys) | nindent 8 | trim }}
+      {{- end }}
       {{- range $provider, $keys := .otherProviders }}
       - {{ include "openstack-cluster.encryption.provider" (dict "provider" $provider "keys" $keys) | nindent 8 | trim }}
+      {{- end }}
+      {{- if and (.barbican).keyId (ne (toString .provider) "barbican") }}
+      - {{ include "openstack-cluster.barbican.provider" . | nindent 8 | trim }}
       {{- end }}
       {{- if not .writePlain }}
       - identity: {}
@@ -46,7 +53,7 @@ resources:
 
 {{/* Names of all keys, those that only read too, as JSON. Argument: root. */}}
 {{- define "openstack-cluster.encryption.keys" -}}
-{{- $keys := .Values.etcd.encryption.keys | default list -}}
+{{- $keys := eq (toString .Values.etcd.encryption.provider) "barbican" | ternary list (.Values.etcd.encryption.keys | default list) -}}
 {{- range .Values.etcd.encryption.otherProviders -}}
 {{- $keys = concat $keys . -}}
 {{- end -}}
@@ -59,7 +66,8 @@ resources:
   owner: root:root
   permissions: "0600"
   content: {{ include "openstack-cluster.encryption.configuration" . | printf "%s\n" | toJson }}
-{{- range include "openstack-cluster.encryption.keys" . | fromJsonArray }}
+{{- $keys := include "openstack-cluster.encryption.keys" . | fromJsonArray }}
+{{- range $keys }}
 - path: {{ $directory }}/keys/{{ . }}
   owner: root:root
   permissions: "0600"
@@ -68,8 +76,11 @@ resources:
       name: {{ include "openstack-cluster.encryption.secret" $ }}
       key: {{ . | quote }}
 {{- end }}
+{{- if $keys }}
 - path: {{ $directory }}/fill-in-keys.sh
   owner: root:root
   permissions: "0700"
   content: {{ .Files.Get "files/etcd-encryption/fill-in-keys.sh" | toJson }}
+{{- end }}
+{{- include "openstack-cluster.barbican.files" . }}
 {{- end -}}

@@ -37,7 +37,7 @@ Files and commands of the control plane's machines alone, as list items of their
 
 {{/* Commands before kubeadm. */}}
 {{- define "openstack-cluster.controlPlane.preCommands" -}}
-{{- if (.Values.etcd.encryption).enabled }}
+{{- if and (.Values.etcd.encryption).enabled (ne (include "openstack-cluster.encryption.keys" .) "[]") }}
 - sh {{ include "openstack-cluster.encryption.directory" . }}/fill-in-keys.sh
 {{- end }}
 {{- if include "openstack-cluster.controlPlane.kubeProxy.configuration" . }}

@@ -69,6 +69,13 @@ certSANs: {{ toJson . }}
   pathType: Directory
   readOnly: true
 {{- end }}
+{{- if include "openstack-cluster.barbican.enabled" . }}
+- name: barbican-kms-plugin
+  hostPath: {{ include "openstack-cluster.barbican.socketDirectory" . }}
+  mountPath: {{ include "openstack-cluster.barbican.socketDirectory" . }}
+  pathType: DirectoryOrCreate
+  readOnly: true
+{{- end }}
 {{- with .Values.apiServer.audit }}
 {{- if and .policy (ne ((.log).path | default "-") "-") }}
 - name: audit-log

@@ -56,7 +56,7 @@ kubeletExtraArgs: {{- include "openstack-cluster.kubeadm.kubeletArgs" . | trim |
 {{- with include "openstack-cluster.kubeadm.taints" . }}
 taints: {{- . | nindent 2 }}
 {{- end }}
-{{- with concat (list (include "openstack-cluster.kubeadm.ignoredPreflightError" .machine)) (.passthrough.ignorePreflightErrors | default list) | compact | uniq }}
+{{- with concat (include "openstack-cluster.kubeadm.ignoredPreflightErrors" .machine | fromJsonArray) (.passthrough.ignorePreflightErrors | default list) | compact | uniq }}
 ignorePreflightErrors: {{ toJson . }}
 {{- end }}
 {{- include "openstack-cluster.kubeadm.remaining" (dict "passthrough" .passthrough
@@ -119,11 +119,20 @@ and the operator's kubeadmConfigSpec. The labels of all of them are one flag. Ar
 {{- end -}}
 {{- end -}}
 
-{{/* An etcd disk of its own is not empty (lost+found). */}}
-{{- define "openstack-cluster.kubeadm.ignoredPreflightError" -}}
+{{/* As JSON: an etcd disk of its own is not empty (lost+found), nor are the static pods before kubeadm writes its own. */}}
+{{- define "openstack-cluster.kubeadm.ignoredPreflightErrors" -}}
+{{- $directories := list -}}
 {{- if and (eq .role "controlPlane") .root.Values.etcd.blockDevice -}}
-{{ printf "DirAvailable-%s" (.root.Values.etcd.dataDir | replace "/" "-") }}
+{{- $directories = append $directories .root.Values.etcd.dataDir -}}
 {{- end -}}
+{{- if and (eq .role "controlPlane") (include "openstack-cluster.barbican.enabled" .root) -}}
+{{- $directories = append $directories "/etc/kubernetes/manifests" -}}
+{{- end -}}
+{{- $errors := list -}}
+{{- range $directories -}}
+{{- $errors = append $errors (printf "DirAvailable-%s" (replace "/" "-" .)) -}}
+{{- end -}}
+{{ toJson $errors }}
 {{- end -}}
 
 {{/* Cilium does the work of kube-proxy. Argument: root. */}}

@@ -3,6 +3,7 @@
 {{- include "openstack-cluster.validate.oidc" (.Values.oidc | default dict) -}}
 {{- include "openstack-cluster.validate.authWebhook" . -}}
 {{- include "openstack-cluster.validate.encryption" (.Values.etcd.encryption | default dict) -}}
+{{- include "openstack-cluster.validate.barbican" . -}}
 {{- include "openstack-cluster.validate.certificates" . -}}
 {{- include "openstack-cluster.validate.flags" . -}}
 {{- include "openstack-cluster.validate.programs" . -}}
@@ -65,7 +66,7 @@
 {{- define "openstack-cluster.validate.encryption" -}}
 {{- $encryption := . -}}
 {{- range $key := list "resources" "provider" "keys" -}}
-{{- if and $encryption.enabled (not (get $encryption $key)) -}}
+{{- if and $encryption.enabled (not (get $encryption $key)) (not (and (eq $key "keys") (eq (toString $encryption.provider) "barbican"))) -}}
 {{- fail (printf "etcd.encryption.%s is not set, but etcd.encryption.enabled is true: set resources, provider and keys." $key) -}}
 {{- end -}}
 {{- end -}}
@@ -77,6 +78,20 @@
 {{- end -}}
 {{- if and .writePlain (not .enabled) -}}
 {{- fail "etcd.encryption.writePlain is true, but etcd.encryption.enabled is false, so nothing encrypted could be read: set enabled to true, or writePlain to false." -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Argument: root. */}}
+{{- define "openstack-cluster.validate.barbican" -}}
+{{- $encryption := .Values.etcd.encryption | default dict -}}
+{{- if and $encryption.enabled (eq (toString $encryption.provider) "barbican") (not ($encryption.barbican).keyId) -}}
+{{- fail "etcd.encryption.barbican.keyId is not set, but etcd.encryption.provider is barbican: set the id of a key in Barbican." -}}
+{{- end -}}
+{{- if include "openstack-cluster.barbican.enabled" . -}}
+{{- $version := include "openstack-cluster.machine.values.version" (dict "root" . "values" .Values.controlPlane) -}}
+{{- if semverCompare "<1.29.0-0" $version -}}
+{{- fail (printf "etcd.encryption.barbican needs Kubernetes 1.29 for version 2 of its protocol, and the control plane has %s: upgrade, or remove barbican.keyId." $version) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
