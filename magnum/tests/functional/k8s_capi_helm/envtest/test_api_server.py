@@ -42,7 +42,12 @@ def free_ports(number: int) -> list[int]:
 
 
 class Machine:
-    """A control plane machine: its files, etcd and API server, in a directory."""
+    """A control plane machine: its files, etcd and API server, in a directory.
+
+    :ivar patience: seconds in which an API server has to be ready.
+    """
+
+    patience = START_TIMEOUT
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -135,7 +140,7 @@ class Machine:
 
     def wait(self, program: subprocess.Popen[bytes]) -> None:
         """Until the API server is ready."""
-        deadline = time.monotonic() + START_TIMEOUT
+        deadline = time.monotonic() + self.patience
         while time.monotonic() < deadline and program.poll() is None:
             with contextlib.suppress(OSError):
                 if self.ask("/readyz") == b"ok":
