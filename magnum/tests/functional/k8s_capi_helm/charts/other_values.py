@@ -30,6 +30,7 @@ TABLE: Mapping[str, Any] = {
     "portRangeMax": (40000, 40001),
     "trustedCAs": ({"one": keys.TEXTS[-2]}, {"two": keys.TEXTS[-1]}),
     "azimuthAuthorizationWebhook.timeout": ("7s", "8s"),
+    "etcd.encryption.barbican.keyId": (openstack_id(1), openstack_id(2)),
     "etcd.encryption.provider": ("aesgcm", "secretbox"),
     "etcd.encryption.otherProviders": ({"aesgcm": ["one"]}, {"aesgcm": ["two"]}),
     "controlPlane.kubernetesVersion": ("1.34.8", "1.34.9"),
