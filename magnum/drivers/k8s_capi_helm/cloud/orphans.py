@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.cloud.services import (
     Services,
     translate_errors,
 )
-from magnum.drivers.k8s_capi_helm.model import CloudResource, names
+from magnum.drivers.k8s_capi_helm.model import CloudCluster, CloudResource, names
 
 LOG = logging.getLogger(__name__)
 
@@ -69,6 +69,32 @@ class Orphans:
             title = _group_title(security_group)
             found.append(CloudResource("Neutron", title, str(security_group.id)))
         return tuple(found)
+
+    def clusters(self, namespace_prefix: str) -> tuple[CloudCluster, ...]:
+        """The clusters whose security groups Neutron has, in all projects.
+
+        Each cluster has some, unless its own ones are chosen for it.
+
+        :param namespace_prefix: of the namespaces of projects on management clusters.
+        :raises errors.DriverError: Neutron cannot be asked.
+        """
+        security_groups = list_all(
+            "Neutron", "the security groups", lambda: self._services.neutron().security_groups()
+        )
+        found: dict[tuple[str, str], list[CloudResource]] = {}
+        for security_group in security_groups:
+            project_id = str(security_group.project_id or "")
+            namespace = names.namespace(namespace_prefix, project_id)
+            release = server_ownership.release_of_security_group(security_group.name, namespace)
+            if release:
+                resource = CloudResource(
+                    "Neutron", _group_title(security_group), str(security_group.id)
+                )
+                found.setdefault((project_id, release), []).append(resource)
+        return tuple(
+            CloudCluster(release, project_id, tuple(resources))
+            for (project_id, release), resources in sorted(found.items())
+        )
 
     def delete_services(self, release: str, project_id: str) -> tuple[str, ...]:
         """Delete what the cluster's Services of type LoadBalancer have left.

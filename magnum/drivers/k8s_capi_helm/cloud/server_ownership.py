@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a server belongs to a cluster, by the names of CAPO's resources. No I/O.
+"""Which cluster a server or a security group belongs to, by the names of CAPO's resources. No I/O.
 
 A server has the name of its Machine and says nowhere of which cluster it is. Release
 ``a-xxxxxxxxxxxx`` begins the names of all servers of release ``a-xxxxxxxxxxxx-b-yyyyyyyyyyyy``, and
@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 import re
 
+from magnum.drivers.k8s_capi_helm.model import names
+
 #: Source: its pkg/utils/names, ``GetDescription``, since v0.5. The ports of an OpenStackServer get
 #: the name alone (pkg/cloud/services/compute, ``ResolveServerSpec``), for a time no name.
 _DESCRIBED = "Created by cluster-api-provider-openstack cluster "
@@ -19,6 +21,8 @@ _DESCRIBED = "Created by cluster-api-provider-openstack cluster "
 #: (https://github.com/kubernetes/apimachinery, ``util/rand``).
 _GENERATED = re.compile(r".[bcdfghjklmnpqrstvwxz2456789]{5}")
 _BASTION = "bastion"
+#: Source: its pkg/cloud/services/networking, ``getSecWorkerGroupName`` and its like.
+_SECURITY_GROUP = re.compile(r"(?P<release>.+)-secgroup-(?:controlplane|worker|bastion)")
 
 
 def by_ports(descriptions: Iterable[str | None], namespace: str, release: str) -> bool | None:
@@ -37,3 +41,10 @@ def is_machine(name: str, release: str) -> bool:
     if rest == name:
         return False
     return rest == _BASTION or _GENERATED.fullmatch(rest[-6:]) is not None
+
+
+def release_of_security_group(text: str | None, namespace: str) -> str | None:
+    """The release that a security group was made for; None if for none in this namespace."""
+    before, prefix, rest = (text or "").partition(f"k8s-cluster-{namespace}-")
+    match = _SECURITY_GROUP.fullmatch(rest) if prefix and not before else None
+    return match["release"] if match and names.is_release(match["release"]) else None

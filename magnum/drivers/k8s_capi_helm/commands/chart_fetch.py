@@ -139,6 +139,7 @@ def _chart_of_cluster(run: Reconciliation, cluster: Any) -> Chart:
 
     :raises errors.DriverError: it has none, or it cannot be fetched.
     """
+    run = run.of_cluster(cluster.stack_id)
     owner, record = find_record(run, cluster)
     live = run.clients.helm.live(owner.namespace, owner.release)
     if live is None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping
 import dataclasses
+from typing import Any
 
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import conf, errors, labels
@@ -19,6 +20,7 @@ from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLis
 from magnum.drivers.k8s_capi_helm.commands.templates import own_templates, Template
 from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -99,9 +101,30 @@ def chart_users(run: Reconciliation) -> ChartUsers:
 
     :raises errors.DriverError: it cannot be found out.
     """
-    users, settings = ChartUsers(), run.settings
+    users = ChartUsers()
+    runs = {
+        one.management: dataclasses.replace(run, clients=one) for one in run.clients.all_clients()
+    }
+    clusters: dict[str, dict[str, Any]] = {management: {} for management in runs}
+    for cluster in own_clusters():
+        if cluster.stack_id:
+            own_run = run.of_cluster(cluster.stack_id)
+            clusters[own_run.clients.management][release_of(cluster.stack_id)] = cluster
+    for management, own_run in runs.items():
+        _add_clusters(own_run, users, clusters[management])
+    for template in own_templates():
+        _add_template(run, users, template, f"template {template.name}")
+    _add_labels(run, users, {}, "new clusters")
+    return users
+
+
+def _add_clusters(run: Reconciliation, users: ChartUsers, clusters: Mapping[str, Any]) -> None:
+    """Add the clusters of one management cluster.
+
+    :param clusters: by their releases.
+    :raises errors.DriverError: a Lease cannot be read.
+    """
     records = release_records(run.clients.kube)
-    clusters = {cluster.stack_id: cluster for cluster in own_clusters() if cluster.stack_id}
     for (namespace, release), record in records.items():
         if record is None:
             raise errors.InvalidRequest(
@@ -112,7 +135,7 @@ def chart_users(run: Reconciliation) -> ChartUsers:
         _add_record(run, users, record, f"cluster {name}")
     known = {release for _, release in records}
     for release, cluster in clusters.items():
-        owner = ownership.owner(cluster, settings)
+        owner = ownership.owner(cluster, run.settings)
         record = records.get((owner.namespace, release))
         if release in known and record is not None and record.chart_digest:
             continue
@@ -121,10 +144,6 @@ def chart_users(run: Reconciliation) -> ChartUsers:
         if live is not None:
             key = (live.chart_name, plain(live.chart_version))
             users.by_name.setdefault(key, []).append(f"cluster {cluster.name}")
-    for template in own_templates():
-        _add_template(run, users, template, f"template {template.name}")
-    _add_labels(run, users, {}, "new clusters")
-    return users
 
 
 def _add_record(run: Reconciliation, users: ChartUsers, record: ReleaseRecord, name: str) -> None:

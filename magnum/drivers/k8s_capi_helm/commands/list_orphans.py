@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Collection, Container, Iterator
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.commands.clusters import (
@@ -13,7 +13,9 @@ from magnum.drivers.k8s_capi_helm.commands.clusters import (
     own_clusters,
 )
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import conditions, names, secrets
+from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of, release_of
 from magnum.drivers.k8s_capi_helm.reconcile import forced_deletion, ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -22,14 +24,16 @@ _Row = tuple[str, str, str, str, str]
 _NO_MACHINE = "no machine of the management cluster has this server"
 _NO_CLUSTER = "the management cluster does not have this cluster, and the server runs"
 _NO_ROW = "Magnum has no such cluster"
+_NOBODY = "neither Magnum nor a management cluster has this cluster"
 
 
 class ListOrphans(OperatorLister):
-    """List servers that no machine has, and Clusters that Magnum does not have.
+    """List servers that no machine has, and clusters that Magnum does not have.
 
-    So it is after a restore of the management cluster from a backup that is older than the last
-    change. Nothing is changed. Without CLUSTER all clusters are read. Exit status 0: there are
-    none, 1: there are some, 3: it could not be found out.
+    So it is after a restore of the management cluster or of Magnum's database from a backup that
+    is older than the last change. Clusters that neither has are found by the security groups that
+    Cluster API creates for each. Nothing is changed. Without CLUSTER all clusters are read. Exit
+    status 0: there are none, 1: there are some, 3: it could not be found out.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -44,7 +48,7 @@ class ListOrphans(OperatorLister):
         clusters = list(own_clusters() if is_all else map(find_own_cluster, arguments.clusters))
         rows = [row for cluster in clusters for row in _server_rows(run, cluster)]
         if is_all:
-            rows += _cluster_rows(run, {cluster.stack_id for cluster in clusters})
+            rows += _all_cluster_rows(run, clusters)
         return COLUMNS, rows, ExitStatus.WARNING if rows else ExitStatus.OK
 
 
@@ -52,7 +56,7 @@ def _server_rows(run: Reconciliation, cluster: Any) -> Iterator[_Row]:
     """The servers of a cluster that none of its machines has."""
     if not cluster.stack_id:
         return
-    owner = ownership.owner(cluster, run.settings)
+    run, owner = run.of_cluster(cluster.stack_id), ownership.owner(cluster, run.settings)
     obj = run.clients.kube.get(names.CLUSTER, owner.namespace, owner.release)
     ids, unassigned = _known_servers(run, owner)
     for resource in forced_deletion.cloud_resources(run, owner):
@@ -75,11 +79,43 @@ def _known_servers(run: Reconciliation, owner: secrets.Owner) -> tuple[set[str],
     return ids, unassigned
 
 
-def _cluster_rows(run: Reconciliation, releases: set[str]) -> Iterator[_Row]:
-    """The Clusters in namespaces of projects that no cluster of Magnum has as its release."""
+def _all_cluster_rows(run: Reconciliation, clusters: Collection[Any]) -> Iterator[_Row]:
+    """The clusters that Magnum does not have: first Clusters, then what only OpenStack has."""
+    magnum_clusters = {
+        (management_of(one.stack_id), release_of(one.stack_id)) for one in clusters if one.stack_id
+    }
+    found: set[tuple[str, str]] = set()
+    peers = run.clients.all_clients()
+    for clients in peers:
+        where = f" (management cluster {clients.management})" if len(peers) > 1 else ""
+        for namespace, name, uid in _clusters(run, clients.kube):
+            found.add((namespace, name))
+            if (clients.management, name) not in magnum_clusters:
+                yield "", "", f"Cluster {namespace}/{name}", uid, f"{_NO_ROW}{where}"
+    owners = [ownership.owner(one, run.settings) for one in clusters if one.stack_id]
+    yield from _unknown_rows(run, found | {(one.namespace, one.release) for one in owners})
+
+
+def _clusters(run: Reconciliation, kube: KubeClient) -> Iterator[tuple[str, str, str]]:
+    """Namespace, name and uid of each Cluster in the namespaces of projects."""
     prefix = f"{run.settings.capi_helm.namespace_prefix}-"
-    for obj in run.clients.kube.list(names.CLUSTER, None):
+    for obj in kube.list(names.CLUSTER, None):
         namespace, name = str(conditions.metadata(obj).get("namespace")), conditions.name(obj)
-        if namespace.startswith(prefix) and name not in releases:
-            uid = str(conditions.metadata(obj).get("uid") or "")
-            yield "", "", f"Cluster {namespace}/{name}", uid, _NO_ROW
+        if namespace.startswith(prefix):
+            yield namespace, name, str(conditions.metadata(obj).get("uid") or "")
+
+
+def _unknown_rows(run: Reconciliation, known: Container[tuple[str, str]]) -> Iterator[_Row]:
+    """What OpenStack has of clusters that neither Magnum nor a management cluster has.
+
+    :param known: namespaces and names of the others.
+    """
+    remains, prefix = run.cloud().remains, run.settings.capi_helm.namespace_prefix
+    for cluster in remains.clusters(prefix):
+        namespace = names.namespace(prefix, cluster.project_id)
+        if (namespace, cluster.release) in known:
+            continue
+        resources = remains.resources(cluster.release, cluster.project_id, namespace)
+        for resource in (*resources, *cluster.security_groups):
+            finding = f"{_NOBODY} (project {cluster.project_id})"
+            yield cluster.release, "", resource.title, resource.id, finding

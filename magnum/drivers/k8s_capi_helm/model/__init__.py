@@ -7,6 +7,7 @@ travel as the JSON the API server sent (:data:`Json`).
 
 from magnum.drivers.k8s_capi_helm.model.cloud import (
     CloudCapability,
+    CloudCluster,
     CloudFacts,
     CloudResource,
     Flavor,
@@ -62,6 +63,7 @@ __all__ = [
     "ApplicationCredential",
     "Chart",
     "CloudCapability",
+    "CloudCluster",
     "CloudFacts",
     "CloudResource",
     "ClusterRequest",

@@ -106,6 +106,19 @@ class CloudResource:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class CloudCluster:
+    """A cluster as OpenStack shows it, which knows nothing of Magnum.
+
+    :ivar release: its name in Cluster API.
+    :ivar security_groups: those that Cluster API's OpenStack provider has made for it.
+    """
+
+    release: str
+    project_id: str
+    security_groups: tuple[CloudResource, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class ResolvedNames:
     """The resolved names of a request, as the requesting user saw them.
 

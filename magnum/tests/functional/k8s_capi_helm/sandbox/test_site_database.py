@@ -7,18 +7,19 @@ a nodegroup only if it is so by minutes.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 from pathlib import Path
-import sqlite3
-import tempfile
 
-from magnum.tests.functional.k8s_capi_helm.sandbox import operator_command, rolls, setting
+from magnum.tests.functional.k8s_capi_helm.sandbox import (
+    database_backup,
+    operator_command,
+    rolls,
+    setting,
+)
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 from sandbox import cloud
-from sandbox.cloud.config import Paths
 
 _AGE = datetime.timedelta(hours=2)
 _GROUP = "extra"
@@ -47,13 +48,7 @@ class Restored(Life):
 
     @step
     def save(self) -> None:
-        self.backup = Path(tempfile.mkdtemp()) / "backup.sqlite"
-        with contextlib.closing(_connection(self.backup)) as saved:
-            with contextlib.closing(_connection(_database())) as live:
-                live.backup(saved)
-            then = (datetime.datetime.now(datetime.UTC) - _AGE).strftime("%Y-%m-%d %H:%M:%S.%f")
-            saved.execute("UPDATE nodegroup SET created_at = ?, updated_at = ?", (then, then))
-            saved.commit()
+        self.backup = database_backup.save(_AGE)
 
     @step
     def change(self) -> None:
@@ -70,9 +65,7 @@ class Restored(Life):
     @step
     def restore(self) -> None:
         """The sizes of the release are in Magnum again, and no machine has changed."""
-        with contextlib.closing(_connection(self.backup)) as saved:
-            with contextlib.closing(_connection(_database())) as live:
-                saved.backup(live)
+        database_backup.restore(self.backup)
         cloud.restart(setting.state(), "magnum")
         assert self.customer.magnum.group(self.cluster.uuid, "default-worker")["node_count"] == 1
         self.cluster.until(lambda rows: self._counts(rows) == 2, "the size of the release", _FOUND)
@@ -114,14 +107,6 @@ class Restored(Life):
     @staticmethod
     def _counts(rows: Rows) -> int:
         return int(rows.groups["default-worker"]["node_count"])
-
-
-def _database() -> Path:
-    return Path(Paths.of(setting.state()).databases / "magnum.sqlite")
-
-
-def _connection(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=30.0)
 
 
 class TestRestored(LifeCase, life=Restored):

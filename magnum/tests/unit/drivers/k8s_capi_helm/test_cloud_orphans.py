@@ -102,6 +102,39 @@ class TestServers(Case):
         self.assertEqual((f"{RELEASE}-control-plane-npqrs",), found)
 
 
+class TestClusters(Case):
+    """Clusters by the security groups that Cluster API's OpenStack provider has made."""
+
+    def test_by_namespace_and_project(self) -> None:
+        ids = []
+        for name, project in (
+            (f"k8s-cluster-magnum-p1-{RELEASE}-secgroup-worker", "p1"),
+            (f"k8s-cluster-magnum-p1-{RELEASE}-secgroup-controlplane", "p1"),
+            (f"k8s-cluster-magnum-p2-{OTHER}-secgroup-bastion", "p2"),
+            # Not one of these projects', another driver's, no release, no such group, no name.
+            (f"k8s-cluster-magnum-p1-{RELEASE}-secgroup-worker", "p3"),
+            (f"k8s-cluster-magnum-system-{RELEASE}-secgroup-worker", "p1"),
+            ("k8s-cluster-magnum-p1-secgroup-worker", "p1"),
+            ("k8s-cluster-magnum-p1-mine-secgroup-worker", "p1"),
+            (f"k8s-cluster-magnum-p1-{RELEASE}-secgroup-other", "p1"),
+            (None, "p1"),
+        ):
+            fields = {"name": name or "", "project_id": project}
+            ids.append(str(self.cloud.leave("security_groups", **fields).id))
+        found = self.remains.clusters("magnum")
+        self.assertEqual(
+            [("p1", RELEASE, set(ids[:2])), ("p2", OTHER, {ids[2]})],
+            [
+                (one.project_id, one.release, {group.id for group in one.security_groups})
+                for one in found
+            ],
+        )
+
+    def test_neutron_does_not_answer(self) -> None:
+        self.cloud.failing = sdk_exceptions.HttpException("boom", http_status=503)
+        self.assertRaises(errors.CloudUnreachable, self.remains.clusters, "magnum")
+
+
 class TestPorts(Case):
     def test_neutrons_own_are_not_told(self) -> None:
         for name, owner in (("a", "network:dhcp"), ("b", "compute:nova"), ("c", "")):

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.commands import check
 from magnum.drivers.k8s_capi_helm.commands.list_clusters import COLUMNS
 from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CommandCase,
     CRITICAL,
@@ -164,3 +167,65 @@ class TestOneCluster(TwoCase):
         self.made_on_each()
         [row] = json.loads(self.command("charts", "-f", "json").out)
         self.assertEqual(2, row["Clusters"])
+
+
+class TestOrphans(TwoCase):
+    """A server is looked for on the management cluster of its own cluster."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.made_there()
+        release = release_of(self.cluster().stack_id)
+        server = self.cloud.openstack.leave("servers", name=f"{release}-worker-bcdfg-hjklm")
+        labels = {names.LABEL_CLUSTER_NAME: release}
+        metadata = {"name": server.name, "namespace": NAMESPACE, "labels": labels}
+        obj = {"metadata": metadata, "status": {"instanceID": server.id}}
+        self.other_kube.put(names.OPENSTACK_SERVER, obj)
+
+    def test_a_server_with_a_machine_is_none(self) -> None:
+        self.assertEqual([], self.rows("orphans", status=OK))
+
+    def test_a_cluster_that_magnum_does_not_have(self) -> None:
+        other = {"metadata": {"name": "other-abcdefghijkl", "namespace": NAMESPACE}}
+        self.other_kube.put(names.CLUSTER, other)
+        [row] = self.rows("orphans", status=WARNING)
+        self.assertEqual(f"Cluster {NAMESPACE}/other-abcdefghijkl", row["Resource"])
+        self.assertEqual(f"Magnum has no such cluster (management cluster {OTHER})", row["Finding"])
+
+    def test_one_is_away(self) -> None:
+        self.other_kube.unreachable = True
+        printed = self.command("orphans")
+        self.assertEqual((UNKNOWN, ""), (printed.status, printed.out))
+
+
+class TestCharts(TwoCase):
+    """A chart is used by the clusters of every management cluster."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        # One directory on one host.
+        self.peers[OTHER] = dataclasses.replace(self.other, charts=self.ports.charts)
+        self.other = self.peers[OTHER]
+        self.made_there()
+        for stored in self.ports.charts.inventory.list_charts():
+            os.utime(stored.chart.path, (0, 0))
+
+    def test_prune_keeps_it(self) -> None:
+        rows = self.rows("charts", "prune", "--yes", status=OK)
+        self.assertEqual(["keep"], [row["Action"] for row in rows])
+        self.assertIn("cluster demo", rows[0]["Used by"])
+
+    def test_prune_keeps_it_without_a_lease(self) -> None:
+        release = release_of(self.cluster().stack_id)
+        self.other_kube.remove(names.LEASE, NAMESPACE, names.lease(release))
+        rows = self.rows("charts", "prune", "--yes", status=OK)
+        self.assertIn("cluster demo", rows[0]["Used by"])
+
+    def test_prune_deletes_nothing_while_one_is_away(self) -> None:
+        self.other_kube.unreachable = True
+        printed = self.command("charts", "prune", "--yes")
+        self.assertEqual((UNKNOWN, ""), (printed.status, printed.out))
+
+    def test_fetch_of_a_cluster(self) -> None:
+        [row] = self.rows("charts", "fetch", "--cluster", "demo", status=OK)
+        self.assertEqual("cluster demo", row["For"])

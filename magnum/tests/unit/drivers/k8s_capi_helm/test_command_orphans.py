@@ -65,3 +65,21 @@ class TestOrphans(CommandCase):
         self.assertEqual(f"Cluster {NAMESPACE}/other-abcdefghijkl", row["Resource"])
         self.assertEqual("Magnum has no such cluster", row["Finding"])
         self.assertEqual([], self.run_rows("demo", status=OK))
+
+    def test_a_cluster_that_only_openstack_has(self) -> None:
+        release, project = "other-abcdefghijkl", self.cluster().project_id
+        server = self.openstack.leave("servers", name=f"{release}-control-plane-bcdfg")
+        groups = [
+            self.openstack.leave(
+                "security_groups", name=f"k8s-cluster-{NAMESPACE}-{one}-secgroup-controlplane"
+            )
+            for one in (release, RELEASE)
+        ]
+        rows = self.run_rows(status=WARNING)
+        self.assertEqual([server.id, groups[0].id], [row["ID"] for row in rows])
+        self.assertEqual({release}, {row["Cluster"] for row in rows})
+        finding = f"neither Magnum nor a management cluster has this cluster (project {project})"
+        self.assertEqual({finding}, {row["Finding"] for row in rows})
+        self.kube.put(names.CLUSTER, {"metadata": {"name": release, "namespace": NAMESPACE}})
+        [row] = self.run_rows(status=WARNING)
+        self.assertEqual("Magnum has no such cluster", row["Finding"])
