@@ -45,6 +45,7 @@ GOOD: Mapping[str, str] = {
     # Machine
     "BootstrapConfigReady": "True",
     "NodeHealthy": "True",
+    "NodeReady": "True",
     "HealthCheckSucceeded": "True",
     "Updating": "False",
     # OpenStackCluster and OpenStackServer

@@ -48,6 +48,16 @@ def has_node(machine: Json) -> bool:
     return bool(conditions.at_path(machine, "status", "nodeRef", "name"))
 
 
+def is_kubelet_silent(machine: Json) -> bool:
+    """Whether the node controller of the cluster has stopped hearing of the machine's kubelet.
+
+    Cluster API copies the node's Unknown, with this reason; where it does not reach the cluster
+    itself it has another one (its api/core/v1beta2, ``MachineNodeReadyUnknownReason``).
+    """
+    node_ready = conditions.condition(machine, "NodeReady")
+    return not node_ready.stale and node_ready.reason == "NodeReadyUnknown"
+
+
 def _with(text: str, words: str) -> str:
     """A stage with the controller's words, if it has any."""
     return f"{text}: {clause(words)}" if words else text

@@ -3,7 +3,8 @@
 
 ``python -m magnum.tests.functional.k8s_capi_helm.recording [STORY ...]``; the files replace those
 that the unit tests have (``magnum/tests/unit/drivers/k8s_capi_helm/recordings``). It ends with 1 if
-one of them could not be told to its end; that one is not written.
+one of them could not be told to its end; that one is not written. Those of another Cluster API than
+the sandbox's usual one are in a directory of its release, such as ``capi-1.10``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 
 from magnum.tests.functional.k8s_capi_helm.recording.stories import STORIES, Story
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting
+from sandbox.management.releases import Providers
 
 PLACE = Path(__file__).resolve().parents[3] / "unit/drivers/k8s_capi_helm/recordings"
 
@@ -26,9 +28,17 @@ def _tell(kind: type[Story]) -> bool:
         sys.stderr.write(f"{story.name}: {story.stream.trouble}\n")
         story.stream.write(Path(".stages") / f"{story.name}.broken.jsonl.gz")
         return False
-    path = PLACE / f"{story.name}.jsonl.gz"
+    path = _place() / f"{story.name}.jsonl.gz"
     sys.stdout.write(f"{path}: {story.stream.write(path) // 1024} KiB\n")
     return True
+
+
+def _place() -> Path:
+    """Where the recordings of the sandbox's Cluster API are."""
+    capi = Providers.of(setting.state()).capi
+    if capi == Providers().capi:
+        return PLACE
+    return PLACE / "capi-{}.{}".format(*capi.minor)
 
 
 def main() -> int:

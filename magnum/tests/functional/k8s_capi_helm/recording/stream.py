@@ -20,8 +20,10 @@ from magnum.tests.functional.k8s_capi_helm.recording.transform import Json, trim
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import PATHS
 from sandbox.management import kubeconfig
+from sandbox.management.releases import Providers
 
 _CORE = ("Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "Machine")
+_OLD, _NEW = "v1beta1", "v1beta2"
 _OTHERS = ("OpenStackCluster", "OpenStackServer", "HelmRelease", "Manifests")
 #: Seconds after which a watch is begun anew where it ended; the end of a recording waits for it.
 _TURN = 15
@@ -122,13 +124,15 @@ class Stream:
 
 
 def _watched() -> list[tuple[str, str, str]]:
-    """Kind, version and path of everything that is watched."""
+    """Kind, version and path of everything that is watched, as far as it is served."""
+    has_new = _NEW in Providers.of(setting.state()).capi.core
     found = []
     for kind in (*_CORE, *_OTHERS):
-        version = PATHS[kind].split("/")[3]
-        found.append((kind, version, PATHS[kind]))
+        version, path = PATHS[kind].split("/")[3], PATHS[kind]
         if kind in _CORE:
-            found.append((kind, "v1beta1", PATHS[kind].replace("v1beta2", "v1beta1")))
+            found.append((kind, _OLD, path.replace(version, _OLD)))
+        if kind not in _CORE or has_new:
+            found.append((kind, version, path))
     return [*found, ("Event", "v1", "/api/v1/{}/events")]
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that never joins, and nodes that are chosen to go."""
+"""A machine that never joins, one that falls silent, and nodes that are chosen to go."""
 
 from __future__ import annotations
 
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 
-_FAULT = "node-never-joins"
+_FAULT, _SILENT = "node-never-joins", "node-not-ready"
 #: Longer than two of Magnum's periodic passes.
 _STEADY = 30.0
 
@@ -44,6 +44,19 @@ class Joining(Life):
         self.cluster.complete()
 
     @step
+    def silent(self) -> None:
+        """A kubelet that falls silent: the health names the node, and so does ``why``."""
+        self.fault(_SILENT, True, f"^{self.cluster.release}-late-")
+        self.cluster.until(
+            lambda rows: rows.cluster["health_status"] == "UNHEALTHY", "an unhealthy cluster"
+        )
+        self.explained(_SILENT, "Kubelet stopped posting node status")
+        self.fault(_SILENT, False)
+        self.cluster.until(
+            lambda rows: rows.cluster["health_status"] == "HEALTHY", "a healthy cluster"
+        )
+
+    @step
     def wrong_nodes(self) -> None:
         """A node that is not there is refused with a sentence; counts and machines stay."""
         before = set(self.customer.tenant.servers())
@@ -70,6 +83,7 @@ class Joining(Life):
     @ending
     def delete(self) -> None:
         self.fault(_FAULT, False)
+        self.fault(_SILENT, False)
         self.customer.delete()
         self.customer.leave()
 
@@ -92,4 +106,4 @@ class Joining(Life):
 
 
 class TestJoining(LifeCase, life=Joining):
-    """A node never joins, then does; nodes_to_remove; delete."""
+    """A node never joins, then does; one falls silent; nodes_to_remove; delete."""

@@ -12,10 +12,15 @@ import os
 import shutil
 import signal
 
-from magnum.tests.functional.k8s_capi_helm.sandbox import operator_command, rolls, setting
+from magnum.tests.functional.k8s_capi_helm.sandbox import (
+    operator_command,
+    provider,
+    rolls,
+    setting,
+)
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
-from sandbox import cloud, processes
+from sandbox import processes
 from sandbox.cloud.config import Paths
 
 _MAGNUM = "magnum"
@@ -56,15 +61,10 @@ class Lost(Life):
         state = setting.state()
         for pid in processes.members(state, _MAGNUM):
             os.kill(pid, signal.SIGKILL)
-        paths = Paths.of(state)
-        shutil.rmtree(paths.scratch / _MAGNUM)
-        (paths.scratch / _MAGNUM / "locks").mkdir(parents=True)
-        file = paths.conf(_MAGNUM)
-        before = file.read_text()
-        own = [line for line in before.splitlines() if line.startswith("host = ")]
-        assert own, before
-        file.write_text(before.replace(f"{own[0]}\n", "host = another-host\n", 1))
-        cloud.restart(state, _MAGNUM)
+        scratch = Paths.of(state).scratch / _MAGNUM
+        shutil.rmtree(scratch)
+        (scratch / "locks").mkdir(parents=True)
+        provider.reconfigure({"DEFAULT": {"host": "another-host"}})
 
     @step
     def complete(self) -> None:
@@ -97,6 +97,7 @@ class Lost(Life):
 
     @ending
     def delete(self) -> None:
+        provider.reconfigure({})
         for one in self._each():
             one.delete()
             one.leave()

@@ -223,8 +223,12 @@ class Film:
 
 @functools.cache
 def films(path: pathlib.Path, core: str) -> tuple[Film, ...]:
-    """A film of each cluster of a recording."""
-    found = {line["name"] for line in lines(path) if line.get("kind") == "Cluster"}
+    """A film of each cluster of a recording; none where Cluster API does not serve the version."""
+    found = {
+        line["name"]
+        for line in lines(path)
+        if line.get("kind") == "Cluster" and line["api"] == core
+    }
     return tuple(Film(path, core, cluster) for cluster in sorted(found))
 
 

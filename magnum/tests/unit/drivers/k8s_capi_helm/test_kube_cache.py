@@ -65,8 +65,7 @@ def rendered_addons() -> Iterator[Json]:
 def typical_cluster() -> list[Json]:
     """Objects of real controllers, and addons of the chart, in JSON."""
     objects: dict[str, dict[str, Json]] = {}
-    (path,) = (path for path in recordings_player.own() if path.name == "everyday.jsonl.gz")
-    for line in recordings_player.lines(path):
+    for line in recordings_player.lines(recordings_player.OWN / "everyday.jsonl.gz"):
         if line.get("type") in ("ADDED", "MODIFIED") and line["kind"] in BY_NAME:
             objects.setdefault(line["kind"], {})[line["name"]] = line["object"]
     found = [next(iter(objects[kind].values())) for kind in ("OpenStackCluster", "Cluster")]

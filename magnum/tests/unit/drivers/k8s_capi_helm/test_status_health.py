@@ -87,6 +87,32 @@ class HealthTest(HealthCase):
         builders.say(observed.machines[0], "Ready", "False", "* EtcdMemberHealthy: no")
         self.check(observed, "UNHEALTHY", "controlplane", "EtcdMemberHealthy: no")
 
+    def test_a_kubelet_that_is_silent_is_a_fault(self):
+        """Cluster API calls it Unknown, as Kubernetes does; it is known that the node is lost."""
+        said = "* NodeHealthy: Node.Ready: Kubelet stopped posting node status."
+        wanted = "default-worker: node-7: NodeHealthy: Node.Ready: Kubelet stopped posting node"
+        for reason, verdict in (
+            ("NodeReadyUnknown", "UNHEALTHY"),
+            # Cluster API does not reach the cluster, so that nothing is known of its nodes.
+            ("ConnectionDown", "UNKNOWN"),
+            ("InspectionFailed", "UNKNOWN"),
+        ):
+            observed = builders.observed()
+            machine = observed.machines[-1]
+            machine["status"]["nodeRef"] = {"name": "node-7"}
+            builders.say(machine, "NodeReady", "Unknown", said, reason=reason)
+            builders.say(machine, "Ready", "Unknown", said)
+            self.check(observed, verdict, "nodegroup", wanted)
+        observed = builders.observed()
+        master = observed.machines[0]
+        builders.say(master, "NodeReady", "Unknown", said, reason="NodeReadyUnknown")
+        builders.say(master, "Ready", "Unknown", said)
+        self.check(observed, "UNHEALTHY", "controlplane", "Kubelet stopped posting")
+        # One of an older spec says nothing of now.
+        generation = {"observedGeneration": master["metadata"]["generation"] - 1}
+        builders.say(master, "NodeReady", "Unknown", said, reason="NodeReadyUnknown", **generation)
+        self.check(observed, "UNKNOWN", "controlplane", "Kubelet stopped posting")
+
     def test_missing_machines_count(self):
         observed = builders.observed()
         fewer = dataclasses.replace(observed, machines=observed.machines[:-1])
