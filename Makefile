@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(RUNNER)/bin:$(PATH)
 # RECORD=1 writes what ran, and its result, down for the page "What is tested with what".
 export K8S_CAPI_HELM_TESTED := $(RECORD)
 # What takes long because it runs or builds more real programs.
-REAL_PROGRAMS := functional-tenant cloud-programs functional-management functional-capi-upgrade
+REAL_PROGRAMS := functional-tenant cloud-programs functional-management functional-restore functional-capi-upgrade
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test functional kills soak controls record docs charts bench audit clean

@@ -158,7 +158,8 @@ STAGES = {
             Stage(name, name, 60, counts=True, binaries=True, sandbox=True, live=True)
             for name in (
                 *("functional-core-capi", "clusterctl", "functional-management"),
-                *("functional-capi-upgrade", "functional-tenant", "cloud-programs"),
+                *("functional-restore", "functional-capi-upgrade", "functional-tenant"),
+                "cloud-programs",
             )
         ),
         *(
