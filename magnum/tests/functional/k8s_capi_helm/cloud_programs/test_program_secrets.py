@@ -17,7 +17,8 @@ from magnum.tests.functional.k8s_capi_helm.envtest import key_machine
 from magnum.tests.functional.k8s_capi_helm.envtest.key_machine import KeyMachine, WRITTEN
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 
-_ROLE = "creator"
+#: Barbican's policies ask for it since they follow Keystone's default roles.
+_ROLE = "member"
 _CLOUD = "openstack"
 
 
@@ -83,7 +84,7 @@ class BarbicanKey(Life):
         connection.identity.delete_application_credential(
             connection.current_user_id, self._credential
         )
-        self.customer.leave()
+        self.customer.tenant.leave()
 
     def _clouds(self) -> str:
         """A clouds.yaml with an application credential of the customer."""
