@@ -266,7 +266,7 @@ def _machine(machine: Json, observed: Observed, previous_text: str) -> Part:
         return (UNHEALTHY if fault else UNKNOWN), shorten_reason(text)
     ready = conditions.condition(machine, "Ready")
     text = shorten_reason(f"{name}: {first_sentence(ready.message) or 'not ready'}")
-    is_bad = ready.bad or machine_stage.is_kubelet_silent(machine)
+    is_bad = ready.bad or machine_stage.is_node_unreachable(machine)
     return (UNHEALTHY if is_bad else UNKNOWN), text
 
 

@@ -48,8 +48,8 @@ def has_node(machine: Json) -> bool:
     return bool(conditions.at_path(machine, "status", "nodeRef", "name"))
 
 
-def is_kubelet_silent(machine: Json) -> bool:
-    """Whether the node controller of the cluster has stopped hearing of the machine's kubelet.
+def is_node_unreachable(machine: Json) -> bool:
+    """Whether the machine's kubelet does not report to the API server of the cluster any more.
 
     Cluster API copies the node's Unknown, with this reason; where it does not reach the cluster
     itself it has another one (its api/core/v1beta2, ``MachineNodeReadyUnknownReason``).

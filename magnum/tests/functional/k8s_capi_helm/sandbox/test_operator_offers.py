@@ -10,7 +10,6 @@ import dataclasses
 import hashlib
 from pathlib import Path
 import secrets
-import time
 from typing import Any
 
 import yaml
@@ -115,13 +114,13 @@ class Offers(Life):
         chosen = ("--cluster", self.cluster.uuid)
         (row,) = operator_command.rows("rollout", "patch", "--dry-run", *chosen, status=1)
         self.say(f"patch: {row}")
-        deadline = time.monotonic() + _PATCHED
-        while True:
+
+        def patched(_: object) -> bool:
             answer = operator_command.run("rollout", "patch", *chosen, "-f", "json")
-            if answer.status == 0:
-                break
-            assert answer.status == 1 and time.monotonic() < deadline, answer
-            time.sleep(5.0)
+            assert answer.status in (0, 1), answer
+            return answer.status == 0
+
+        self.cluster.until(patched, "the rollout's end", _PATCHED)
         intent = self.cluster.intent
         self.cluster.intent = dataclasses.replace(intent, version=_NEW)
         self.cluster.complete()
