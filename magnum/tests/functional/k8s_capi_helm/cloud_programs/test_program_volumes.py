@@ -7,6 +7,7 @@ driver's own chart give them, in the versions that this chart has.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from magnum.tests.functional.k8s_capi_helm.cloud_programs import machine_node
@@ -90,9 +91,11 @@ class Volumes(ProgramLife):
         self.node = server.name
         for name, chosen in (("plain", None), ("fast", "fast")):
             self._create_claim(name, chosen)
+            # Cinder shows a volume as soon as it is asked for.
+            until(functools.partial(self._is_available, name), f"the volume of {name} is available")
             volume = self._volume(name)
             assert volume.volume_type == (chosen or self._default_type()), volume
-            assert (volume.size, volume.status) == (1, "available"), volume
+            assert volume.size == 1, volume
             owner = volume.metadata["cinder.csi.openstack.org/cluster"]
             assert owner == self.cluster.release, volume.metadata
             assert volume.metadata["csi.storage.k8s.io/pvc/name"] == name, volume.metadata
@@ -147,6 +150,9 @@ class Volumes(ProgramLife):
 
     def _claim(self, name: str) -> Object:
         return self.api.request("GET", f"{_CLAIMS}/{name}")
+
+    def _is_available(self, claim: str) -> bool:
+        return bool(self._volume(claim).status == "available")
 
     def _volume(self, claim: str) -> Any:
         """Cinder's volume of a claim."""
