@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm.kube.discovery import Discovery
 from magnum.drivers.k8s_capi_helm.kube.request import (
     APPLY_PATCH,
     delete_options,
+    DRY_RUN,
     MERGE_PATCH,
     not_found_error,
     refusal,
@@ -234,23 +235,20 @@ class KubeClient:
             "PATCH", kind, manifest, verb="apply", query=query, content_type=APPLY_PATCH
         )
 
-    def patch(self, kind: names.Kind, namespace: str | None, name: str, merge: Json) -> Json:
+    def patch(
+        self, kind: names.Kind, namespace: str | None, name: str, merge: Json, *, dry: bool = False
+    ) -> Json:
         """Change some fields of an object by a JSON merge patch (RFC 7386).
 
         :param merge: with ``metadata.resourceVersion`` in it, the server compares that first.
+        :param dry: whether the server only says what the object would be, and stores nothing.
         :raises errors.Conflict: it has changed, or is gone.
         :raises errors.DriverError: otherwise as for get.
         """
-        compared = bool((merge.get("metadata") or {}).get("resourceVersion"))
+        extra: dict[str, Any] = {"content_type": MERGE_PATCH, "query": DRY_RUN if dry else ()}
+        extra["repeatable"] = not (merge.get("metadata") or {}).get("resourceVersion")
         reply = self._kinds.exchange(
-            "PATCH",
-            kind,
-            namespace,
-            name,
-            verb="change",
-            body=merge,
-            content_type=MERGE_PATCH,
-            repeatable=not compared,
+            "PATCH", kind, namespace, name, verb="change", body=merge, **extra
         )
         if reply is None:
             raise not_found_error(kind, namespace, name)

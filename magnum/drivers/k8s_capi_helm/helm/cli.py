@@ -186,12 +186,12 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
     async def preview(
         self, release: str, chart: str, values: Mapping[str, object], namespace: str
     ) -> str:
-        """The manifest of an installation that is not made, as the management cluster would get it.
+        """The manifest of a release that is not made, as the management cluster would get it.
 
         :raises errors.DriverError: as :meth:`run`.
         """
         where = ("--namespace", namespace, "--output", "json", "--values", "-")
-        what = ("--install", TAKE_OWNERSHIP, "--dry-run=server", *where)
+        what = ("--install", "--dry-run=server", *where)
         found = await self.run(["upgrade", release, chart, *what], json.dumps(values).encode())
         return str(json.loads(found[found.index(b"{") :])["manifest"])
 

@@ -123,12 +123,8 @@ class HelmClient:
         with self._turn(namespace, release, stop):
             force = by_server and not version.startswith("3.")
             command = self._command(stop=stop, flags=_flags(force=force, adopt=adopt))
-            whole = {"create_namespace": False, "reset_values": True}
-            self._run(
-                command.install_or_upgrade(
-                    release, chart.path, values, namespace=namespace, **whole
-                )
-            )
+            whole = {"namespace": namespace, "create_namespace": False, "reset_values": True}
+            self._run(command.install_or_upgrade(release, chart.path, values, **whole))
         done = self._compare(namespace, release, previous_revision, values)
         recovery.repair_objects(self._kube, namespace, release, stop)
         return done
@@ -144,15 +140,19 @@ class HelmClient:
         with self._turn(namespace):
             self._run(self._command().check(release, chart.path, values, namespace))
 
-    def preview(self, namespace: str, release: str, chart: Chart, values: Json) -> list[Json]:
-        """The objects that a release would have, had it to be installed; nothing is written.
+    def preview(
+        self, namespace: str, release: str, chart: Chart, values: Json, *, adopt: bool = False
+    ) -> list[Json]:
+        """The objects of a release, were it installed or upgraded now; nothing is written.
 
+        :param adopt: as of :meth:`apply`; without it, Helm refuses objects of others.
         :raises errors.ValuesRefused: the chart's schema refuses the values.
         :raises errors.DriverError: as for :meth:`apply`.
         """
         self.version()
+        command = self._command(flags=_flags(force=False, adopt=adopt))
         with self._turn(namespace):
-            text = self._run(self._command().preview(release, chart.path, values, namespace))
+            text = self._run(command.preview(release, chart.path, values, namespace))
         return release_secret.documents(text)
 
     def uninstall(self, namespace: str, release: str, *, held_lock: HeldLock | None = None) -> None:

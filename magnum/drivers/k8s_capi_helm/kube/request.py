@@ -20,6 +20,8 @@ from magnum.drivers.k8s_capi_helm.model import Json, names
 MERGE_PATCH = "application/merge-patch+json"
 # JSON is YAML, and the server knows server-side apply by this media type only.
 APPLY_PATCH = "application/apply-patch+yaml"
+# Admission and validation as for a write, and nothing is stored ("Dry-run" of the page above).
+DRY_RUN = (("dryRun", "All"),)
 # A list of the metadata of objects ("Metadata-only fetches" of the page above).
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 # All groups, versions and resources in one answer ("Aggregated discovery" of

@@ -157,7 +157,7 @@ def require_same_manifest(
     :raises errors.ReleaseLost: with the object and the field.
     :raises errors.DriverError: the management cluster cannot be asked.
     """
-    rendered = clients.helm.preview(request.namespace, request.release, chart, values)
+    rendered = clients.helm.preview(request.namespace, request.release, chart, values, adopt=True)
     changed = []
     for manifest in rendered:
         existing = clients.kube.find(manifest, request.namespace)

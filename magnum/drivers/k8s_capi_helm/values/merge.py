@@ -83,6 +83,19 @@ def merge_patch(base: Mapping[str, Any], target: Mapping[str, Any]) -> Json:
     return patch(*difference(base, target))
 
 
+def merge_patched(target: Any, patch: Any) -> Any:
+    """*target* with a JSON merge patch (RFC 7386); shares nothing with them."""
+    if not isinstance(patch, Mapping):
+        return copy.deepcopy(patch)
+    result = copy.deepcopy(dict(target)) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge_patched(result.get(key), value)
+    return result
+
+
 def merge_layers(
     full: dict[str, Any],
     base: dict[str, Any],

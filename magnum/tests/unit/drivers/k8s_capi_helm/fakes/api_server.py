@@ -65,7 +65,8 @@ class FakeApiServer:
             case "PUT":
                 found = self._kube.replace(kind, seen.body)
             case "PATCH" if seen.content_type == MERGE_PATCH:
-                found = self._kube.patch(kind, namespace, name, seen.body)
+                is_dry = "dryRun=All" in query
+                found = self._kube.patch(kind, namespace, name, seen.body, dry=is_dry)
             case "PATCH":
                 found = self._kube.apply(kind, seen.body)
             case _:

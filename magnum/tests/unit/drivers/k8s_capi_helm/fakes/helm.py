@@ -149,7 +149,9 @@ class FakeHelm:
         if wrong is not None and not self.is_half_way:
             raise wrong
 
-    def preview(self, namespace: str, release: str, chart: Chart, values: Json) -> list[Json]:
+    def preview(
+        self, namespace: str, release: str, chart: Chart, values: Json, *, adopt: bool = False
+    ) -> list[Json]:
         self.check(namespace, release, chart, values)
         return self.renders(values)
 

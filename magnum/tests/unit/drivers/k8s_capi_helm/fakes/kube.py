@@ -134,8 +134,13 @@ class FakeKube:
                 compare=False,
             )
 
-    def patch(self, kind: names.Kind, namespace: str | None, name: str, merge: Json) -> Json:
-        with self._call("patch", kind, namespace, name):
+    def patch(
+        self, kind: names.Kind, namespace: str | None, name: str, merge: Json, *, dry: bool = False
+    ) -> Json:
+        with self._call("dry patch" if dry else "patch", kind, namespace, name):
+            key = _key(kind, namespace, name)
+            if dry and key in self._objects:
+                return _plain(_merge_patched(copy.deepcopy(self._objects[key]), merge))
             return self._change(kind, namespace, name, lambda found: _merge_patched(found, merge))
 
     def is_unreachable(self) -> bool:

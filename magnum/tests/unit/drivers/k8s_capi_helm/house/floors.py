@@ -93,8 +93,9 @@ ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
         "the autoscaler's image stands in the values, in the chart and in the Deployment",
     ),
     "values.merge": (
-        frozenset({"helm", "reconcile"}),
-        "an operator's overlays are laid over the values, and revisions of a release compared",
+        frozenset({"commands", "helm", "reconcile"}),
+        "an operator's overlays are laid over the values, revisions of a release compared, and a "
+        "patch that the server cannot try is applied to what is there",
     ),
     "values.provider_policy": (
         frozenset({"conf", "reconcile"}),

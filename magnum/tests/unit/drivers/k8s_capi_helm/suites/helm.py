@@ -214,7 +214,7 @@ class HelmTests(HelmSuite):
         namespace = self.make_namespace()
         place = {"name": RELEASE, "namespace": namespace}
         self.kube.create(CONFIG_MAP, {"metadata": place, "data": {"text": "a"}})
-        self.helm.preview(namespace, RELEASE, self.chart, {"text": "a"})
+        self.helm.preview(namespace, RELEASE, self.chart, {"text": "a"}, adopt=True)
         self.assertIsNone(self.helm.live(namespace, RELEASE))
         done = self.helm.apply(namespace, RELEASE, self.chart, {"text": "a"}, adopt=True)
         self.assertEqual((1, "deployed"), (done.revision, done.status))

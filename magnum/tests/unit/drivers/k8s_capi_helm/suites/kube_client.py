@@ -191,6 +191,16 @@ class KubeClientTests(KubeClientSuite):
                 merge=merge,
             )
 
+    def test_a_dry_patch_says_what_it_would_make_and_stores_nothing(self) -> None:
+        namespace = self.make_namespace()
+        made = self.make_lease(namespace, labels={"a": "1"})
+        merge = {"metadata": {"labels": {"a": None, "c": "1"}}}
+        patched = self.kube.patch(names.LEASE, namespace, "one", merge, dry=True)
+        self.assertEqual({"c": "1"}, patched["metadata"]["labels"])
+        self.assertEqual(made, self.kube.get(names.LEASE, namespace, "one"))
+        patch = functools.partial(self.kube.patch, names.LEASE, namespace, "two", {}, dry=True)
+        self.assertRaises(errors.Conflict, patch)
+
     def test_delete_says_whether_there_was_one(self) -> None:
         namespace = self.make_namespace()
         self.make_lease(namespace)
