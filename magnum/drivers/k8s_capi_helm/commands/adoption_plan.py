@@ -3,7 +3,7 @@
 
 The same functions decide as in the operation itself: whose the cluster is, which chart it has, what
 Magnum's records ask for, which values Helm gets. Helm renders them with the API server, as in the
-operation, and what it renders is compared with the objects that are there.
+operation, and what it renders is compared as Helm compares it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.lister import operator_text
 from magnum.drivers.k8s_capi_helm.commands.object_changes import (
-    deployed_objects,
     NamespaceObjects,
-    object_changes,
     ObjectChange,
+    release_changes,
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import (
@@ -137,7 +136,7 @@ def _plan_release(
     existing = objects.find_all(rendered, live.namespace)
     for obj in filter(None, existing.values()):
         adoption.check_owner(owner, obj)
-    changed = tuple(object_changes(rendered, deployed_objects(run, live), existing))
+    changed = tuple(release_changes(run, live, rendered, objects))
     if operations or changed:
         texts = (*map(_operation_text, operations), *(one.text for one in changed))
         return AdoptionPlan(AdoptionState.CHANGES, title, texts, _text(len(texts), changed))

@@ -78,8 +78,8 @@ def _masked_changes(change: ObjectChange) -> Mapping[str, manifest_diff.FieldCha
     name of a variable.
     """
     mask = SecretMask()
-    live, desired = mask.json(change.existing_object), mask.json(change.manifest)
-    return {one.path: one for one in manifest_diff.field_changes(desired, live)}
+    live, desired = mask.json(change.existing_object), mask.json(change.changed_object)
+    return {one.path: one for one in manifest_diff.state_changes(desired, live)}
 
 
 def _texts(
@@ -89,16 +89,10 @@ def _texts(
 
     :param masked: as :func:`_masked_changes` returns them.
     """
-    if change.manifest["kind"] == names.SECRET.name:
-        return MASK, MASK
-    if change.path in masked:
-        shown = masked[change.path]
-        return _text(shown.current_value), _text(shown.desired_value)
-    if change.desired_value is not None:
+    if change.manifest["kind"] == names.SECRET.name or change.path not in masked:
         return MASK, MASK  # masked they are equal
-    # A field that Helm does not write any more, and that is no field of the manifest.
-    key = change.path.rpartition(".")[2]
-    return _text(SecretMask().json({key: change.current_value})[key]), ""
+    shown = masked[change.path]
+    return _text(shown.current_value), _text(shown.desired_value)
 
 
 def _text(value: Any) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of Helm changes: rendered objects beside those that exist."""
+"""What a run of Helm changes: last and new manifest beside the object that exists, as Helm does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import dataclasses
 import enum
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm.commands import dry_run
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff, release_secret
+from magnum.drivers.k8s_capi_helm.helm.deployed_objects import DeployedObjects
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, LiveRelease, names
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -27,10 +30,11 @@ class ObjectChange:
 
     :ivar title: kind and name of the object.
     :ivar manifest: the object as it is rendered; as Helm has written it, if it is deleted.
-    :ivar existing_object: the object that is there, None if there is none.
+    :ivar existing_object: the object that is there, where a field changes.
     :ivar path: of the field, "" where the object is created or deleted.
-    :ivar desired_value: of the field.
+    :ivar desired_value: of the field, None if it is removed.
     :ivar current_value: of the field, None if it is not there.
+    :ivar changed_object: the existing object, as the API server would have it then.
     """
 
     title: str
@@ -40,6 +44,7 @@ class ObjectChange:
     path: str = ""
     desired_value: Any = None
     current_value: Any = None
+    changed_object: Json | None = None
 
     @property
     def replaces_machines(self) -> bool:
@@ -83,72 +88,63 @@ class NamespaceObjects:
         return {object_title(manifest): self.find(manifest, namespace) for manifest in manifests}
 
 
-def deployed_objects(run: Reconciliation, live: LiveRelease) -> list[Json]:
-    """What Helm has written last.
-
-    :raises errors.DriverError: it cannot be read.
-    """
-    selector = release_secret.release_labels(live.name)
-    listed = run.clients.kube.list(names.SECRET, live.namespace, selector)
-    newest = release_secret.newest_revision(listed)
-    return [] if newest is None else release_secret.documents(release_secret.manifest(newest))
-
-
 def release_changes(
-    run: Reconciliation, live: LiveRelease, manifests: list[Json]
-) -> list[ObjectChange]:
-    """What Helm would change, were a release to have these objects.
-
-    :raises errors.DriverError: the management cluster cannot be read.
-    """
-    existing = NamespaceObjects(run).find_all(manifests, live.namespace)
-    return list(object_changes(manifests, deployed_objects(run, live), existing))
-
-
-def object_changes(
+    run: Reconciliation,
+    live: LiveRelease,
     manifests: list[Json],
-    deployed_manifests: list[Json],
-    existing_objects: Mapping[str, Json | None],
-) -> Iterator[ObjectChange]:
-    """What a run of Helm changes: by what exists, and by what Helm has written last.
+    objects: NamespaceObjects | None = None,
+) -> list[ObjectChange]:
+    """What Helm would change, were a release to have these objects; nothing is written.
 
-    :param existing_objects: by kind and name of what is rendered; None where there is none.
+    The API server is asked what it would make of each patch that Helm would send.
+
+    :param objects: those of the namespace that are read already.
+    :raises errors.DriverError: the management cluster cannot be read, or refuses a patch.
     """
-    before = {object_title(manifest): manifest for manifest in deployed_manifests}
+    clients, objects = run.clients, objects or NamespaceObjects(run)
+    selector = release_secret.release_labels(live.name)
+    secrets = clients.kube.list(names.SECRET, live.namespace, selector)
+    deployed = DeployedObjects.of_release(
+        live.namespace, live.name, secrets, clients.helm.version()
+    )
+    changes: list[ObjectChange] = []
     for manifest in manifests:
-        title = object_title(manifest)
-        obj = existing_objects[title]
-        if obj is None:
-            yield ObjectChange(title, ChangeKind.CREATED, manifest)
-            continue
-        yield from _field_changes(title, manifest, obj, before.get(title))
-    for title, manifest in before.items():
-        if title not in existing_objects and not _is_kept(manifest):
-            yield ObjectChange(title, ChangeKind.DELETED, manifest)
+        existing = objects.find(manifest, live.namespace)
+        if existing is None:
+            changes.append(ObjectChange(object_title(manifest), ChangeKind.CREATED, manifest))
+        else:
+            changes += _field_changes(clients.kube, manifest, existing, deployed)
+    for manifest in deployed.not_rendered(manifests):
+        existing = objects.find(manifest, live.namespace)
+        if existing is not None and deployed.is_deleted(manifest, existing):
+            changes.append(ObjectChange(object_title(manifest), ChangeKind.DELETED, manifest))
+    return changes
 
 
 def _field_changes(
-    title: str, manifest: Json, obj: Json, deployed_manifest: Json | None
+    kube: KubeClient, manifest: Json, existing: Json, deployed: DeployedObjects
 ) -> Iterator[ObjectChange]:
-    fields = {change.path: change for change in manifest_diff.field_changes(manifest, obj)}
-    if deployed_manifest is not None:
-        # A field that Helm does not write any more is removed.
-        for change in manifest_diff.field_changes(deployed_manifest, manifest):
-            if change.current_value is not None:
-                continue
-            removed = manifest_diff.FieldChange(
-                change.path, change.current_value, change.desired_value
-            )
-            fields.setdefault(change.path, removed)
-    for path, change in fields.items():
-        values = change.desired_value, change.current_value
-        yield ObjectChange(title, ChangeKind.CHANGED, manifest, obj, path, *values)
+    """The fields of an object that Helm's patch changes."""
+    changed = dry_run.patched_object(kube, existing, deployed.patch(manifest, existing))
+    if _version(changed) != _version(existing):
+        # It was changed since it was listed.
+        existing = kube.find(manifest, existing["metadata"].get("namespace") or "") or existing
+    title = object_title(manifest)
+    for field in manifest_diff.state_changes(changed, existing):
+        yield ObjectChange(
+            title,
+            ChangeKind.CHANGED,
+            manifest,
+            existing_object=existing,
+            changed_object=changed,
+            path=field.path,
+            desired_value=field.desired_value,
+            current_value=field.current_value,
+        )
 
 
-def _is_kept(manifest: Json) -> bool:
-    """Whether Helm leaves an object that is no longer rendered."""
-    annotations = manifest["metadata"].get("annotations") or {}
-    return str(annotations.get("helm.sh/resource-policy", "")).strip() == "keep"
+def _version(obj: Json) -> Any:
+    return obj["metadata"].get("resourceVersion")
 
 
 def object_title(manifest: Json) -> str:

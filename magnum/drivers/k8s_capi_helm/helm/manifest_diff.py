@@ -14,7 +14,10 @@ from magnum.drivers.k8s_capi_helm.model import Json, names
 #: Whose an object is says Helm in these (https://helm.sh/docs/chart_best_practices/labels/).
 RELEASE_NAME = "meta.helm.sh/release-name"
 RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
-_OWNERSHIP = frozenset({RELEASE_NAME, RELEASE_NAMESPACE, "app.kubernetes.io/managed-by"})
+MANAGED_BY = "app.kubernetes.io/managed-by"
+_OWNERSHIP = frozenset({RELEASE_NAME, RELEASE_NAMESPACE, MANAGED_BY})
+#: What the API server keeps of an object for its other version.
+_CONVERSION = "cluster.x-k8s.io/conversion-data"
 _SPAN = re.compile(r"(\d+h)?(\d+m)?(\d+s)?")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 #: Fields by which Cluster API replaces machines: of a MachineDeployment the compared fields of
@@ -58,6 +61,14 @@ def differences(manifest: Json, live: Json) -> Iterator[str]:
         yield field_change.path
 
 
+def state_changes(changed_object: Json, existing_object: Json) -> Iterator[FieldChange]:
+    """The fields in which two states of an object differ, those that are removed among them.
+
+    :param changed_object: the later one, as the API server shows it.
+    """
+    yield from _unequal(_state(changed_object), _state(existing_object), "")
+
+
 def replaces_machines(kind: str, path: str) -> bool:
     """Whether machines are replaced when a field of an object changes.
 
@@ -94,6 +105,29 @@ def _content(obj: Json) -> Json:
         metadata = obj["metadata"].get(field) or {}
         content[field] = {key: text for key, text in metadata.items() if key not in _OWNERSHIP}
     return content
+
+
+def _state(obj: Json) -> Json:
+    """What somebody has written: neither the status nor what the API server counts."""
+    state = _content(obj)
+    for field in ("labels", "annotations"):
+        texts = obj["metadata"].get(field) or {}
+        state[field] = {key: text for key, text in texts.items() if key != _CONVERSION}
+    for field in ("finalizers", "ownerReferences"):
+        state[field] = obj["metadata"].get(field) or []
+    return state
+
+
+def _unequal(after: Any, before: Any, path: str) -> Iterator[FieldChange]:
+    if isinstance(after, Mapping) and isinstance(before, Mapping):
+        for key in {**after, **before}:
+            field = f"{path}.{key}" if path else str(key)
+            yield from _unequal(after.get(key), before.get(key), field)
+    elif isinstance(after, list) and isinstance(before, list) and len(after) == len(before):
+        for index, (item, other) in enumerate(zip(after, before, strict=True)):
+            yield from _unequal(item, other, f"{path}[{index}]")
+    elif after != before:
+        yield FieldChange(path, after, before)
 
 
 def _differing(desired: Any, current: Any, path: str) -> Iterator[FieldChange]:

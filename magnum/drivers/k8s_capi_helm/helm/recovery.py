@@ -35,6 +35,8 @@ _DEPLOYED = "deployed"
 _FAILED = "failed"
 _INSTALLING = "pending-install"
 _KEEP = ("helm.sh/resource-policy", "keep")
+#: Group, kind and name.
+ObjectKey = tuple[str, str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,6 +101,31 @@ def interrupted_revisions(secrets: Iterable[Json]) -> list[Json]:
         if is_marked(secret)
         or (is_whole and release_secret.release_label(secret, "status") == _DEPLOYED)
     ]
+
+
+def compared_revisions(secrets: Iterable[Json]) -> list[Json]:
+    """The revisions with which a run of Helm, and the repair after it, compare what is new.
+
+    :param secrets: all of the release; it is not pending.
+    :returns: Helm's own first, then those that would be gone over, oldest first.
+    """
+    revisions = sorted(secrets, key=release_secret.revision)
+    if not revisions:
+        return []
+    newest = revisions[-1]
+    deployed = [secret for secret in revisions if _status(secret) == _DEPLOYED]
+    compared = deployed[-1] if deployed else newest
+    others = [
+        secret
+        for secret in revisions
+        if secret is not compared
+        and (
+            is_marked(secret)
+            or secret in deployed
+            or (secret is newest and is_interrupted(_status(secret)))
+        )
+    ]
+    return [compared, *others]
 
 
 def effective_status(secrets: Iterable[Json], status: str) -> str:
@@ -181,7 +208,7 @@ def _repair(kube: KubeClient, namespace: str, release: str, repair: ObjectRepair
             )
             return
         obj = kube.get(kind, object_namespace, repair.name)
-        if obj is not None and _is_of(obj, namespace, release):
+        if obj is not None and is_of_release(obj, namespace, release):
             kube.delete(kind, object_namespace, repair.name, uid=obj["metadata"]["uid"])
             LOG.info("%s is deleted: only an interrupted Helm run created it.", title)
     except errors.DriverError as error:
@@ -197,36 +224,49 @@ def repairs(interrupted_secret: Json, applied_secret: Json) -> Iterator[ObjectRe
     :param interrupted_secret: the Secret of the revision that may have left something.
     :param applied_secret: the Secret of one that was applied since, as a whole.
     """
-    before, after = _documents(interrupted_secret), _documents(applied_secret)
+    before, after = revision_objects(interrupted_secret), revision_objects(applied_secret)
     for key, old in before.items():
         new = after.get(key)
         if new is None:
-            if _note(old, _KEEP[0]) != _KEEP[1]:
+            if not is_kept(old):
                 yield ObjectRepair(old, None)
         # Helm compares objects of the built-in kinds with what is there, and so does the server.
-        elif not _is_built_in(key[0]) and not release_secret.is_server_side(applied_secret):
+        elif not is_built_in(key[0]) and not release_secret.is_server_side(applied_secret):
             patch = merge.merge_patch(old, new)
             if patch:
                 yield ObjectRepair(new, patch)
 
 
-def _documents(secret: Json) -> dict[tuple[str, str, str], Json]:
-    """The objects of a revision, hooks left out; by group, kind and name, as Helm tells them."""
-    documents = {}
-    for document in release_secret.documents(release_secret.manifest(secret)):
-        api_group = document["apiVersion"].rpartition("/")[0]
-        documents[api_group, document["kind"], document["metadata"]["name"]] = document
-    return documents
+def revision_objects(secret: Json) -> dict[ObjectKey, Json]:
+    """The objects of a revision, hooks left out."""
+    documents = release_secret.documents(release_secret.manifest(secret))
+    return {object_key(document): document for document in documents}
 
 
-def _is_built_in(api_group: str) -> bool:
+def object_key(document: Json) -> ObjectKey:
+    """By what Helm tells objects of a release apart."""
+    api_group = document["apiVersion"].rpartition("/")[0]
+    return api_group, document["kind"], document["metadata"]["name"]
+
+
+def is_kept(document: Json) -> bool:
+    """Whether Helm leaves an object that is no longer rendered."""
+    return bool(_note(document, _KEEP[0]) == _KEEP[1])
+
+
+def is_built_in(api_group: str) -> bool:
+    """Whether the API server itself has the kinds of a group, and no definition in it."""
     return "." not in api_group or api_group.endswith(".k8s.io")
 
 
-def _is_of(obj: Json, namespace: str, release: str) -> bool:
+def is_of_release(obj: Json, namespace: str, release: str) -> bool:
     """Whether an object says that it belongs to a release."""
     release_namespace = _note(obj, manifest_diff.RELEASE_NAMESPACE)
     return (release_namespace, _note(obj, manifest_diff.RELEASE_NAME)) == (namespace, release)
+
+
+def _status(secret: Json) -> str:
+    return release_secret.release_label(secret, "status")
 
 
 def _note(document: Json, key: str) -> Any:

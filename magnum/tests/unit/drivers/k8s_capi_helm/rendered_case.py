@@ -10,10 +10,20 @@ import gzip
 import json
 
 from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.drivers.k8s_capi_helm.values import merge
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import CommandCase
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 
 DEPLOYMENT = f"{RELEASE}-default-worker"
+#: What Helm writes on each object.
+OWNERSHIP = {
+    "labels": {"app.kubernetes.io/managed-by": "Helm"},
+    "annotations": {
+        "meta.helm.sh/release-name": RELEASE,
+        "meta.helm.sh/release-namespace": NAMESPACE,
+    },
+}
+_RENDERED = (names.CLUSTER, names.CONTROL_PLANE, names.MACHINE_DEPLOYMENT)
 
 
 class RenderedCase(CommandCase):
@@ -26,15 +36,31 @@ class RenderedCase(CommandCase):
         super().setUp()
         self.rendered_values: list[Json] = []
         self.made()
+        self.deployed(self.existing())
         self.renders(lambda objects: None)
+
+    def capi_converges(self) -> None:
+        """As Helm has made the objects, they say whose they are."""
+        super().capi_converges()
+        for kind in _RENDERED:
+            for obj in self.kube.list(kind, NAMESPACE):
+                self.kube.put(kind, merge.merge(obj, {"metadata": OWNERSHIP}))
 
     def existing(self) -> list[Json]:
         """The objects that are there, as the chart renders them."""
-        return [
-            copy.deepcopy(obj)
-            for kind in (names.CLUSTER, names.CONTROL_PLANE, names.MACHINE_DEPLOYMENT)
-            for obj in self.kube.list(kind, NAMESPACE)
-        ]
+        return [copy.deepcopy(o) for kind in _RENDERED for o in self.kube.list(kind, NAMESPACE)]
+
+    def config_map(self, name: str, text: str = "", **annotations: str) -> Json:
+        """The manifest of a ConfigMap that is there, as Helm has made it."""
+        manifest: Json = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "annotations": annotations},
+            "data": {"text": text},
+        }
+        there = {"metadata": {**OWNERSHIP, "namespace": NAMESPACE}}
+        self.kube.put(names.CONFIG_MAP, merge.merge(there, manifest))
+        return manifest
 
     def renders(self, change: Callable[[list[Json]], object]) -> None:
         """From now on the chart renders the changed objects."""

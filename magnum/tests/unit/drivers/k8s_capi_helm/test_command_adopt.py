@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
@@ -70,10 +71,10 @@ class TestDryRun(AdoptCase):
 
     def test_objects_that_come_and_disappear(self) -> None:
         kept = {"helm.sh/resource-policy": "keep"}
-        old = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "old"}}
-        stays = {**old, "metadata": {"name": "stays", "annotations": kept}}
-        self.deployed([*self.existing(), old, stays])
+        old, stays = self.config_map("old"), self.config_map("stays", **kept)
         new = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}
+        gone = {**new, "metadata": {"name": "gone"}}
+        self.deployed([*self.existing(), old, stays, gone])
         self.renders(lambda objects: objects.append(new))
         self.assertEqual(
             ["ConfigMap new is created", "ConfigMap old is deleted"],
@@ -81,10 +82,45 @@ class TestDryRun(AdoptCase):
         )
 
     def test_a_field_that_helm_does_not_write_any_more(self) -> None:
-        before = self.existing()
+        rendered, before = self.existing(), self.existing()
         before[0]["spec"]["more"] = "text"
         self.deployed(before)
+        self.renders(lambda objects: objects.__setitem__(slice(None), rendered))
+        self.assertEqual("", self.row()["Changes"])
+        self.kube.put(names.CLUSTER, before[0])
         self.assertEqual(f"Cluster {RELEASE}: spec.more", self.row(status=WARNING)["Changes"])
+
+    def test_what_somebody_else_has_changed(self) -> None:
+        """Helm compares a custom resource with its last manifest only, a ConfigMap with both."""
+        rendered = [*self.existing(), self.config_map("ours", "one")]
+        self.deployed(rendered)
+        self.renders(lambda objects: objects.__setitem__(slice(None), rendered))
+        self.scale("default-worker", 7)
+        self.assertEqual("unchanged", self.row()["State"])
+        self.config_map("ours", "two")
+        self.assertEqual("ConfigMap ours: data.text", self.row(status=WARNING)["Changes"])
+
+    def test_what_the_server_makes_of_it(self) -> None:
+        """A patch that says what is there already changes nothing; one may be refused."""
+
+        def change(objects: list[Json]) -> None:
+            objects[0]["metadata"]["labels"]["more"] = "text"
+
+        self.renders(change)
+        self.assertEqual(f"Cluster {RELEASE}: labels.more", self.row(status=WARNING)["Changes"])
+        patch = {"metadata": {"labels": {"more": "text"}}}
+        self.kube.patch(names.CLUSTER, NAMESPACE, RELEASE, patch)
+        self.assertEqual("unchanged", self.row()["State"])
+        self.kube.patch(names.CLUSTER, NAMESPACE, RELEASE, {"metadata": {"labels": {"more": "a"}}})
+
+        def refuse(verb: str, kind: names.Kind, name: str) -> None:
+            if verb == "dry patch":
+                raise errors.ManagementRefused("The patch is refused.", "labels: immutable")
+
+        self.kube.before = refuse
+        row = self.row(status=CRITICAL)
+        self.assertEqual("refused", row["State"])
+        self.assertIn("labels: immutable", row["Result"])
 
     def test_what_the_records_ask_for_is_among_it(self) -> None:
         nodegroup = self.group("default-worker")

@@ -12,7 +12,11 @@ from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import OK, UNKNOWN, WARNING
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
-from magnum.tests.unit.drivers.k8s_capi_helm.rendered_case import DEPLOYMENT, RenderedCase
+from magnum.tests.unit.drivers.k8s_capi_helm.rendered_case import (
+    DEPLOYMENT,
+    OWNERSHIP,
+    RenderedCase,
+)
 
 NEXT = "1.35.2"
 
@@ -75,8 +79,7 @@ class TestNow(DiffCase):
         self.assertEqual(("", "az2", ""), (second["Live"], second["Desired"], second["Machines"]))
 
     def test_objects_that_come_and_disappear(self) -> None:
-        old = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "old"}}
-        self.deployed([*self.existing(), old])
+        self.deployed([*self.existing(), self.config_map("old")])
         new = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}
         self.renders(lambda objects: objects.append(new))
         self.assertEqual(
@@ -108,7 +111,7 @@ class TestNow(DiffCase):
         secret = {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": "s", "namespace": NAMESPACE, "labels": {}},
+            "metadata": {"name": "s", "namespace": NAMESPACE, **OWNERSHIP},
             "data": {"note": "b2xkLXBhc3N3b3Jk"},
         }
         self.kube.put(names.SECRET, secret)

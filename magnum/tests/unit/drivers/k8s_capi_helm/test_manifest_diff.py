@@ -75,6 +75,33 @@ class TestDifferences(unittest.TestCase):
         self.assertEqual(["data.a"], list(manifest_diff.differences(other, there)))
 
 
+class TestStates(unittest.TestCase):
+    def test_every_difference_counts(self) -> None:
+        for after, before, expected in (
+            ({"a": 1}, {"a": 1}, []),
+            ({"a": "5m"}, {"a": "5m0s"}, [("spec.a", "5m", "5m0s")]),
+            ({}, {"a": {"b": 1}}, [("spec.a", None, {"b": 1})]),
+            ({"a": {}}, {}, [("spec.a", {}, None)]),
+            ({"a": [{"b": 1}]}, {"a": [{"b": 2}]}, [("spec.a[0].b", 1, 2)]),
+            ({"a": [1]}, {"a": [1, 2]}, [("spec.a", [1], [1, 2])]),
+        ):
+            found = manifest_diff.state_changes(thing(after), thing(before))
+            with self.subTest(after=after):
+                listed = [(one.path, one.desired_value, one.current_value) for one in found]
+                self.assertEqual(expected, listed)
+
+    def test_metadata_as_far_as_somebody_writes_it(self) -> None:
+        before, after = thing({}, status={"a": 1}), thing({}, status={"a": 2})
+        after["metadata"] |= {
+            "resourceVersion": "2",
+            "labels": {"app.kubernetes.io/managed-by": "Helm"},
+            "annotations": {"cluster.x-k8s.io/conversion-data": "{}"},
+            "finalizers": ["f"],
+        }
+        found = {one.path for one in manifest_diff.state_changes(after, before)}
+        self.assertEqual({"labels.app.kubernetes.io/managed-by", "finalizers"}, found)
+
+
 class TestMachines(unittest.TestCase):
     def test_fields_that_replace_machines(self) -> None:
         for kind, path, expected in (
