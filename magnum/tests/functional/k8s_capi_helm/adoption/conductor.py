@@ -39,14 +39,7 @@ class Conductor:
     """
 
     def __init__(self) -> None:
-        self._user = magnum_context.make_context(
-            auth_token="token",
-            auth_url="http://keystone.example.org/v3",
-            project_id=PROJECT,
-            user_id=USER,
-            roles=["member"],
-            is_admin=False,
-        )
+        self._user = user_of(PROJECT)
         self._admin = magnum_context.make_admin_context(all_tenants=True)
         self._clusters = cluster_conductor.Handler()
         self._groups = nodegroup_conductor.Handler()
@@ -92,14 +85,17 @@ class Conductor:
                 row.save()
 
     # Requests -------------------------------------------------------------------------------------
-    def create(self, masters: int, workers: int, **fields: Any) -> None:
-        cluster = objects.Cluster(self._user, project_id=PROJECT, user_id=USER, **fields)
-        self._clusters.cluster_create(self._user, cluster, masters, workers, 60)
+    def create(self, masters: int, workers: int, project: str = PROJECT, **fields: Any) -> None:
+        user = user_of(project)
+        cluster = objects.Cluster(user, project_id=project, user_id=USER, **fields)
+        self._clusters.cluster_create(user, cluster, masters, workers, 60)
 
-    def resize(self, count: int, group: str = "default-worker") -> None:
-        cluster = self._cluster()
-        row = objects.NodeGroup.get_by_name(self._user, cluster.uuid, group)
-        self._clusters.cluster_resize(self._user, cluster, count, None, row)
+    def resize(self, count: int, group: str = "default-worker", uuid: str = "") -> None:
+        """Of the only cluster, or the one with this UUID."""
+        cluster = objects.Cluster.get_by_uuid(self._admin, uuid) if uuid else self._cluster()
+        user = user_of(cluster.project_id)
+        row = objects.NodeGroup.get_by_name(user, cluster.uuid, group)
+        self._clusters.cluster_resize(user, cluster, count, None, row)
 
     def upgrade(self, template: str, group: str = "default-worker") -> None:
         cluster = self._cluster()
@@ -145,6 +141,18 @@ class Conductor:
     def _cluster(self) -> Any:
         (cluster,) = objects.Cluster.list(self._user)
         return cluster
+
+
+def user_of(project: str) -> Any:
+    """A member of a project, who asks for something."""
+    return magnum_context.make_context(
+        auth_token="token",
+        auth_url="http://keystone.example.org/v3",
+        project_id=project,
+        user_id=USER,
+        roles=["member"],
+        is_admin=False,
+    )
 
 
 def give(made: Callable[[], driver.Driver]) -> None:

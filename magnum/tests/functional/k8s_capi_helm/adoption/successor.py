@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 from pathlib import Path
 import sys
@@ -14,7 +15,7 @@ import conductor
 import facts
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm.commands import adoption_plan, object_changes
+from magnum.drivers.k8s_capi_helm.commands import adoption_plan, app, object_changes
 from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.handlers import reconciliation
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
@@ -22,6 +23,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import FakeCloud
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import views
+from magnum_k8s_capi_helm.conductor import MagnumConductor
 
 
 class OpenStack(fakes.FakeOpenStack):
@@ -71,6 +73,27 @@ class Successor(conductor.Conductor):
     """A conductor whose operator has the command."""
 
     clients: ClassVar[clients.Clients]
+
+    def write_count(self, count: int) -> None:
+        """Write rows as Magnum's API leaves them with a request that no conductor has got."""
+        for cluster in objects.Cluster.list(self._admin):
+            row = objects.NodeGroup.get_by_name(self._admin, cluster.uuid, "default-worker")
+            row.node_count = count
+            row.save()
+
+    def command(self, argv: list[str]) -> dict[str, Any]:
+        """The operator's command as a whole."""
+        out, error = io.StringIO(), io.StringIO()
+        program = app.OperatorApp(
+            lambda options: reconciliation.of_periodic_task(self.clients, conductor.CONF),
+            (),
+            MagnumConductor(),
+            version="0",
+            stdout=out,
+            stderr=error,
+        )
+        status = program.run(argv)
+        return {"status": int(status), "out": out.getvalue(), "error": error.getvalue()}
 
     def predict(self, count: int | None = None) -> dict[str, Any]:
         """What the command says of the first operation, with so many workers asked for."""
