@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+import itertools
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
@@ -20,10 +21,11 @@ from magnum.drivers.k8s_capi_helm.commands.clusters import (
     own_clusters,
 )
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
-from magnum.drivers.k8s_capi_helm.commands.object_changes import NamespaceObjects
+from magnum.drivers.k8s_capi_helm.commands.namespace_reader import NamespaceReader
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff
 from magnum.drivers.k8s_capi_helm.magnum_objects import notices
 from magnum.drivers.k8s_capi_helm.model import conditions, names, secrets
+from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -75,14 +77,24 @@ class Adopt(OperatorLister):
 
 
 def _rows(run: Reconciliation, clusters: Iterable[Any]) -> Rows:
-    objects, rows, worst = dict[str, NamespaceObjects](), [], ExitStatus.OK
-    for cluster in clusters:
-        own_run = run.of_cluster(cluster.stack_id)
-        own_objects = objects.setdefault(own_run.clients.management, NamespaceObjects(own_run))
-        plan = plan_adoption(own_run, cluster, own_objects)
-        rows.append(_row(run, cluster, plan))
-        worst = max(worst, _STATUSES[plan.state])
-    return COLUMNS, rows, worst
+    """The rows in the order of the clusters, which are read project by project."""
+    listed, worst = list(clusters), ExitStatus.OK
+    rows: dict[int, tuple[str, ...]] = {}
+    by_project = sorted(enumerate(listed), key=lambda entry: _namespace(entry[1]))
+    for _, group in itertools.groupby(by_project, key=lambda entry: _namespace(entry[1])):
+        reader: NamespaceReader | None = None
+        for index, cluster in group:
+            own_run = run.of_cluster(cluster.stack_id)
+            reader = reader or NamespaceReader(own_run)
+            plan = plan_adoption(own_run, cluster, reader)
+            rows[index] = _row(run, cluster, plan)
+            worst = max(worst, _STATUSES[plan.state])
+    return COLUMNS, [rows[index] for index in range(len(listed))], worst
+
+
+def _namespace(cluster: Any) -> tuple[str, str]:
+    """Management cluster and project, which have a namespace in common."""
+    return management_of(cluster.stack_id), cluster.project_id
 
 
 def _row(run: Reconciliation, cluster: Any, plan: AdoptionPlan) -> tuple[str, ...]:

@@ -14,11 +14,8 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.lister import operator_text
-from magnum.drivers.k8s_capi_helm.commands.object_changes import (
-    NamespaceObjects,
-    ObjectChange,
-    release_changes,
-)
+from magnum.drivers.k8s_capi_helm.commands.namespace_reader import NamespaceReader
+from magnum.drivers.k8s_capi_helm.commands.object_changes import ObjectChange, release_changes
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import (
     LiveRelease,
@@ -29,7 +26,6 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.reconcile import (
     adoption,
     autoscaler_deployment,
-    credential_secret,
     ownership,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
@@ -63,7 +59,7 @@ class AdoptionPlan:
     text: str = ""
 
 
-def plan_adoption(run: Reconciliation, cluster: Any, objects: NamespaceObjects) -> AdoptionPlan:
+def plan_adoption(run: Reconciliation, cluster: Any, objects: NamespaceReader) -> AdoptionPlan:
     """What the first operation on a cluster changes.
 
     :param objects: shared between the clusters of a run.
@@ -81,20 +77,19 @@ def plan_adoption(run: Reconciliation, cluster: Any, objects: NamespaceObjects) 
 
 
 def _plan(
-    run: Reconciliation, cluster: Any, owner: secrets.Owner, objects: NamespaceObjects
+    run: Reconciliation, cluster: Any, owner: secrets.Owner, objects: NamespaceReader
 ) -> AdoptionPlan:
     """The plan of a cluster that has a release.
 
     :raises errors.DriverError: it is refused, or cannot be found out.
     """
-    clients = run.clients
-    live = clients.helm.live(owner.namespace, owner.release)
+    live = objects.live(owner.namespace, owner.release)
     title = f"{live.chart_name} {live.chart_version}" if live else ""
-    record = clients.leases.read(owner.namespace, owner.release)
+    record = objects.record(owner.namespace, owner.release)
     if record is not None:
         ownership.check_record(record, owner)
         return AdoptionPlan(AdoptionState.ADOPTED, title)
-    if not credential_secret.find_secrets(clients.kube, owner):
+    if not objects.credential_secrets(owner):
         text = (
             "No Secret on this management cluster proves whose the release is. Check the "
             "kubeconfig; if it is the right one, use --confirm."
@@ -117,7 +112,7 @@ def _plan_release(
     run: Reconciliation,
     cluster: Any,
     live: LiveRelease,
-    objects: NamespaceObjects,
+    objects: NamespaceReader,
     owner: secrets.Owner,
 ) -> AdoptionPlan:
     """The plan for a release that is there.
@@ -133,8 +128,7 @@ def _plan_release(
     values = change.next_values(live.values, change.with_sizes(live.values, request), known)
     values = autoscaler_deployment.with_operators_settings(values, chart, run.settings)
     rendered = clients.helm.preview(live.namespace, live.name, chart, values)
-    existing = objects.find_all(rendered, live.namespace)
-    for obj in filter(None, existing.values()):
+    for obj in objects.find_all(rendered, live.namespace):
         adoption.check_owner(owner, obj)
     changed = tuple(release_changes(run, live, rendered, objects))
     if operations or changed:

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 import dataclasses
 import enum
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.commands import dry_run
+from magnum.drivers.k8s_capi_helm.commands.namespace_reader import NamespaceReader
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff, release_secret
 from magnum.drivers.k8s_capi_helm.helm.deployed_objects import DeployedObjects
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import conditions, Json, LiveRelease, names
+from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 
@@ -60,62 +61,37 @@ class ObjectChange:
         return f"{self.title}: {self.path}{suffix}"
 
 
-class NamespaceObjects:
-    """The objects of namespaces, each kind of a namespace listed once."""
-
-    def __init__(self, run: Reconciliation) -> None:
-        self._kube = run.clients.kube
-        self._objects: dict[tuple[names.Kind, str], Mapping[str, Json]] = {}
-
-    def find(self, manifest: Json, namespace: str) -> Json | None:
-        """The object that a manifest is about; None if it does not exist.
-
-        :raises errors.DriverError: the objects cannot be read.
-        """
-        kind = self._kube.kind_of(manifest)
-        if not kind.namespaced:
-            return self._kube.find(manifest, namespace)
-        key = kind, manifest["metadata"].get("namespace") or namespace
-        if key not in self._objects:
-            self._objects[key] = {conditions.name(obj): obj for obj in self._kube.list(*key)}
-        return self._objects[key].get(conditions.name(manifest))
-
-    def find_all(self, manifests: list[Json], namespace: str) -> dict[str, Json | None]:
-        """The objects that manifests are about, by kind and name; None where there is none.
-
-        :raises errors.DriverError: the objects cannot be read.
-        """
-        return {object_title(manifest): self.find(manifest, namespace) for manifest in manifests}
-
-
 def release_changes(
     run: Reconciliation,
     live: LiveRelease,
     manifests: list[Json],
-    objects: NamespaceObjects | None = None,
+    reader: NamespaceReader | None = None,
 ) -> list[ObjectChange]:
     """What Helm would change, were a release to have these objects; nothing is written.
 
     The API server is asked what it would make of each patch that Helm would send.
 
-    :param objects: those of the namespace that are read already.
+    :param reader: of the management cluster, where it has read something already.
     :raises errors.DriverError: the management cluster cannot be read, or refuses a patch.
     """
-    clients, objects = run.clients, objects or NamespaceObjects(run)
-    selector = release_secret.release_labels(live.name)
-    secrets = clients.kube.list(names.SECRET, live.namespace, selector)
+    clients = run.clients
+    if reader is None:
+        reader, selector = NamespaceReader(run), release_secret.release_labels(live.name)
+        secrets = clients.kube.list(names.SECRET, live.namespace, selector)
+    else:
+        secrets = reader.revisions(live.namespace, live.name)
     deployed = DeployedObjects.of_release(
         live.namespace, live.name, secrets, clients.helm.version()
     )
     changes: list[ObjectChange] = []
     for manifest in manifests:
-        existing = objects.find(manifest, live.namespace)
+        existing = reader.find(manifest, live.namespace)
         if existing is None:
             changes.append(ObjectChange(object_title(manifest), ChangeKind.CREATED, manifest))
         else:
             changes += _field_changes(clients.kube, manifest, existing, deployed)
     for manifest in deployed.not_rendered(manifests):
-        existing = objects.find(manifest, live.namespace)
+        existing = reader.find(manifest, live.namespace)
         if existing is not None and deployed.is_deleted(manifest, existing):
             changes.append(ObjectChange(object_title(manifest), ChangeKind.DELETED, manifest))
     return changes

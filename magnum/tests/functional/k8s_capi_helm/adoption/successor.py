@@ -15,7 +15,7 @@ import conductor
 import facts
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm.commands import adoption_plan, app, object_changes
+from magnum.drivers.k8s_capi_helm.commands import adoption_plan, app, namespace_reader
 from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.handlers import reconciliation
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
@@ -104,7 +104,7 @@ class Successor(conductor.Conductor):
         row.node_count = before if count is None else count
         row.save()
         try:
-            plan = adoption_plan.plan_adoption(run, cluster, object_changes.NamespaceObjects(run))
+            plan = adoption_plan.plan_adoption(run, cluster, namespace_reader.NamespaceReader(run))
         finally:
             row.node_count = before
             row.save()

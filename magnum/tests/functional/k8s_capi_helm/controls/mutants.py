@@ -2133,6 +2133,15 @@ _OPERATION = (
         ("test_command_adopt.TestDryRun", "test_upgrade_patch"),
     ),
     Mutant(
+        "adopt-reads-each-cluster",
+        "the prediction of a fleet reads everything of a project for each of its clusters",
+        f"{DRIVER}/commands/adopt.py",
+        "            reader = reader or NamespaceReader(own_run)\n",
+        "            reader = NamespaceReader(own_run)\n",
+        Suite.UNIT,
+        ("test_command_adopt.TestRequests",),
+    ),
+    Mutant(
         "diff-of-kept",
         "the diff says that an object is deleted which Helm keeps",
         f"{DRIVER}/helm/deployed_objects.py",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff
 from magnum.drivers.k8s_capi_helm.model import Json, names
@@ -156,6 +157,59 @@ class TestDryRun(AdoptCase):
     def test_all_of_them(self) -> None:
         [row] = self.rows("--dry-run", "--all")
         self.assertEqual(self.cluster().uuid, row["UUID"])
+
+
+class TestRequests(AdoptCase):
+    def setUp(self) -> None:
+        super().setUp()
+        # What is rendered is of one release only.
+        self.deployed([])
+        self.helm.renders = lambda values: []
+
+    def copy(self, number: int) -> None:
+        """Another cluster like the first one, with its nodegroups, its Secret and its release."""
+        first, copy = self.cluster(), self.copy_row(number)
+        for row in first.nodegroups:
+            fields = {
+                field: row[field]
+                for field in row.fields
+                if field not in ("id", "uuid", "created_at", "updated_at")
+            }
+            fields |= {"cluster_id": copy.uuid, "project_id": copy.project_id}
+            objects.NodeGroup(self.context, **fields).create()
+        namespace = f"magnum-{copy.project_id}"
+        live = self.helm.releases[NAMESPACE, RELEASE]
+        self.helm.releases[namespace, copy.stack_id] = dataclasses.replace(
+            live, name=copy.stack_id, namespace=namespace
+        )
+        secret = self.kube.get(names.SECRET, NAMESPACE, f"{RELEASE}-cloud-credentials")
+        labels = {names.LABEL_UUID: copy.uuid, names.LABEL_CLUSTER_NAME: copy.stack_id}
+        place = {"namespace": namespace, "name": f"{copy.stack_id}-cloud-credentials"}
+        self.kube.put(names.SECRET, {**secret, "metadata": {**place, "labels": labels}})
+
+    def requests(self, count: int) -> int:
+        """The requests for so many clusters, nothing of which changes."""
+        self.kube.calls.clear()
+        self.helm.reads = self.helm.lists = 0
+        rows = self.rows("--dry-run", "--all")
+        self.assertEqual(["unchanged"] * count, [row["State"] for row in rows])
+        self.assertEqual(0, self.helm.reads)
+        return len(self.kube.calls) + 2 * self.helm.lists
+
+    def test_they_grow_with_the_projects_and_not_with_their_clusters(self) -> None:
+        one = self.requests(1)
+        for number in (7, 13, 19):
+            self.copy(number)
+        self.assertEqual(one, self.requests(4))
+        self.copy(8)
+        self.assertEqual(2 * one, self.requests(5))
+
+    def test_one_that_is_not_deployed_is_read_by_itself(self) -> None:
+        live = self.helm.releases[NAMESPACE, RELEASE]
+        self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, status="failed")
+        self.helm.reads = 0
+        self.rows("--dry-run", "--all")
+        self.assertEqual(1, self.helm.reads)
 
 
 class TestRefused(AdoptCase):
