@@ -138,7 +138,7 @@ class FleetCase(HandoverCase):
         return {
             key: {path for path, _, _ in listed}
             for key, listed in changes(before, after).items()
-            if not _is_kept_beside(key)
+            if not is_kept_beside(key)
         }
 
     def told_changes(self, cluster: FleetCluster, row: dict[str, Any]) -> Changes:
@@ -153,7 +153,7 @@ class FleetCase(HandoverCase):
         return found
 
 
-def _is_kept_beside(key: Key) -> bool:
+def is_kept_beside(key: Key) -> bool:
     """Whether it is Helm's history, the driver's Lease, or a copy of a chart for conductors."""
     kind, name = key[0], key[1].partition("/")[2]
     return (
