@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+import re
 
 from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names
 from magnum.drivers.k8s_capi_helm.status.issue import Issue
 
+#: Major, minor and patch of a version.
+_NUMBER = re.compile(r"\d+\.\d+\.\d+(?!\d)", re.ASCII)
 _ADDRESS_TYPES = ("InternalIP", "ExternalIP")
 
 
@@ -66,7 +69,22 @@ def is_current(machine: Json, desired_version: str) -> bool:
         return False
     if not conditions.at_path(machine, "status", "nodeRef", "name"):
         return False
+    if other_kubelet(machine) is not None:
+        return False
     return all(conditions.condition(machine, kind).good for kind in ("Ready", "UpToDate"))
+
+
+def other_kubelet(machine: Json) -> tuple[str, str] | None:
+    """The version of a machine's kubelet and the one that it should have, if they are two.
+
+    Cluster API compares them itself since its release 1.13, in the condition ``UpToDate``. What a
+    distribution appends to a version is not compared here.
+    """
+    has = str(conditions.at_path(machine, "status", "nodeInfo", "kubeletVersion") or "")
+    wanted = str(conditions.at_path(machine, "spec", "version") or "")
+    numbers = [_NUMBER.match(plain(version)) for version in (has, wanted)]
+    found = {match[0] for match in numbers if match}
+    return (has, wanted) if len(found) > 1 else None
 
 
 def count_issue(machines: Sequence[Json], count: int, version: str, title: str) -> Issue | None:

@@ -51,7 +51,6 @@ _NO_STATUS = (
     "externalNetwork",
     "failureDomains",
     "network",
-    "nodeInfo",
     "notes",
     "resources",
     "router",
@@ -121,6 +120,8 @@ def _spec(kind: str, spec: Json) -> Json:
 
 def _status(status: Json, version: str) -> Json:
     found = {key: value for key, value in status.items() if key not in _NO_STATUS}
+    if "nodeInfo" in found:
+        found["nodeInfo"] = {"kubeletVersion": found["nodeInfo"].get("kubeletVersion")}
     if version == "cluster.x-k8s.io/v1beta1" or version == "controlplane.cluster.x-k8s.io/v1beta1":
         # They mean something older; who reads them shall be misled as by the real ones.
         found["conditions"] = [

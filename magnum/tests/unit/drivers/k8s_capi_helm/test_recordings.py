@@ -195,11 +195,19 @@ class FilesTest(testtools.TestCase):
         "/root/",
         "/tmp/",
     )
-    LARGEST = 700 * 1024
+    LARGEST = 1000 * 1024
+    OLDEST = "capi-1.10"
 
     def test_every_story_is_there(self):
-        found = [path.name for path in recordings_player.own()]
-        self.assertEqual(["everyday.jsonl.gz", "faults.jsonl.gz", "upgrade.jsonl.gz"], found)
+        stories = ["everyday.jsonl.gz", "faults.jsonl.gz", "upgrade.jsonl.gz"]
+        found = {str(path.relative_to(recordings_player.OWN)) for path in recordings_player.own()}
+        oldest = [f"{self.OLDEST}/{name}" for name in ("everyday.jsonl.gz", "upgrade.jsonl.gz")]
+        self.assertEqual({*stories, *oldest}, found)
+
+    def test_the_oldest_cluster_api_serves_one_version(self):
+        for path in at_least_one((recordings_player.OWN / self.OLDEST).iterdir()):
+            self.assertEqual((), recordings_player.films(path, "v1beta2"))
+            self.assertTrue(recordings_player.films(path, "v1beta1"))
 
     def test_they_are_small_and_hold_nothing_secret(self):
         found = recordings_player.own()

@@ -244,6 +244,29 @@ class DeepestTest(testtools.TestCase):
         observed.machines[-1]["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
         self.assertIn("waiting: 1 of 2 default-worker machines are ready", reason(observed))
 
+    def test_another_kubelet_with_an_older_cluster_api(self):
+        """Before its release 1.13 Cluster API reports the kubelet, and compares it with nothing."""
+        for version, wanted in (
+            (
+                "v1.30.0",
+                f"image: machine {builders.RELEASE}-default-worker-m1 runs kubelet v1.30.0",
+            ),
+            ("v1.34.4", ""),
+            ("v1.34.4+vendor.1", ""),
+            ("", ""),
+            (None, ""),
+            (7, ""),
+        ):
+            observed = builders.observed()
+            machine = observed.machines[-1]
+            machine["spec"]["version"] = "v1.34.4"
+            machine["status"]["nodeInfo"] = {"kubeletVersion": version}
+            found = reason(observed)
+            self.assertEqual(bool(wanted), "kubelet" in found, (version, found))
+            self.assertTrue(found.startswith(wanted), found)
+            verdict = status.evaluate(observed, builders.state(), NOW)
+            self.assertEqual(bool(wanted), not verdict.fingerprint, version)
+
     def test_a_group_newer_than_its_control_plane(self):
         """Cluster API 1.14 accepts it and makes no machine; only the MachineSet says why."""
         observed = builders.observed()
