@@ -81,7 +81,7 @@ class Restored(Life):
         cloud.stop_magnum(state)
         backup.restore(state, self.backups[0])
         database_backup.restore(self.backups[1])
-        cloud.restart(state, "magnum")
+        cloud.start_magnum(state, Path(state.get("bin_dir")))
 
         def honest(_: object) -> bool:
             for one in (*self.each(), self.deleted):
