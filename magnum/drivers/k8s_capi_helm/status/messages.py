@@ -54,8 +54,13 @@ def of_kubelet(text: str) -> str:
     match = _KUBELET.search(text)
     if match is None:
         return f"is not up to date: {text}"
+    return other_kubelet(match["has"], match["wanted"])
+
+
+def other_kubelet(version: str, desired_version: str) -> str:
+    """That a machine's kubelet is another than its image promises."""
     return (
-        f"runs kubelet {match['has']} instead of {match['wanted']}: the image does not match its "
+        f"runs kubelet {version} instead of {desired_version}: the image does not match its "
         "property kube_version"
     )
 

@@ -153,8 +153,8 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
     bootstrap_ready = conditions.condition(machine, "BootstrapConfigReady")
     if bootstrap_ready.bad and _FAILURE.search(bootstrap_ready.message):
         return Issue(f"machine {name}: {first_sentence(bootstrap_ready.message)}", Cause.BOOTSTRAP)
-    if not conditions.is_terminating(machine) and (words := _other_kubelet(machine)):
-        return Issue(f"machine {name} {messages.of_kubelet(words)}", Cause.IMAGE)
+    if not conditions.is_terminating(machine) and (clause := _other_kubelet(machine)):
+        return Issue(f"machine {name} {clause}", Cause.IMAGE)
     infrastructure_ready = conditions.condition(machine, "InfrastructureReady")
     if (
         infrastructure_ready.bad
@@ -176,12 +176,12 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
 
 
 def _other_kubelet(machine: Json) -> str:
-    """That a machine's kubelet is not the one of its version, in Cluster API's words; or ""."""
+    """That a machine's kubelet is not the one of its version; "" where it is, or is not known."""
     up_to_date = conditions.condition(machine, "UpToDate")
     if up_to_date.bad and "kubeletVersion" in up_to_date.message:
-        return first_sentence(up_to_date.message)
+        return messages.of_kubelet(first_sentence(up_to_date.message))
     versions = machines.other_kubelet(machine)
-    return "kubeletVersion {}, {} required".format(*versions) if versions else ""
+    return messages.other_kubelet(*versions) if versions else ""
 
 
 def _unreachable_api(scope: Scope) -> Issue | None:
