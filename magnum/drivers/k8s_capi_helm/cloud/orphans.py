@@ -92,7 +92,7 @@ class Orphans:
                 )
                 found.setdefault((project_id, release), []).append(resource)
         return tuple(
-            CloudCluster(release, project_id, tuple(resources))
+            CloudCluster(release, project_id, tuple(sorted(resources, key=lambda one: one.id)))
             for (project_id, release), resources in sorted(found.items())
         )
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Iterable, Iterator
+import dataclasses
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.commands.clusters import (
@@ -13,9 +14,8 @@ from magnum.drivers.k8s_capi_helm.commands.clusters import (
     own_clusters,
 )
 from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus, OperatorLister, Rows
-from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import conditions, names, secrets
-from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of, release_of
+from magnum.drivers.k8s_capi_helm.model import CloudCluster, conditions, names, secrets
+from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of
 from magnum.drivers.k8s_capi_helm.reconcile import forced_deletion, ownership
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
@@ -25,6 +25,22 @@ _NO_MACHINE = "no machine of the management cluster has this server"
 _NO_CLUSTER = "the management cluster does not have this cluster, and the server runs"
 _NO_ROW = "Magnum has no such cluster"
 _NOBODY = "neither Magnum nor a management cluster has this cluster"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Existing:
+    """A cluster that exists on a management cluster, or in OpenStack.
+
+    :ivar management: name of the management cluster, "" for one of OpenStack.
+    :ivar uid: of its Cluster.
+    :ivar cloud: what OpenStack has of it; None for one of a management cluster.
+    """
+
+    namespace: str
+    name: str
+    management: str = ""
+    uid: str = ""
+    cloud: CloudCluster | None = None
 
 
 class ListOrphans(OperatorLister):
@@ -45,10 +61,12 @@ class ListOrphans(OperatorLister):
     def rows(self, run: Reconciliation, arguments: argparse.Namespace) -> Rows:
         """A row for each orphan."""
         is_all = not arguments.clusters
+        # Magnum has a record of a cluster before anything else has: records are read after this.
+        existing = list(_existing_clusters(run)) if is_all else []
         clusters = list(own_clusters() if is_all else map(find_own_cluster, arguments.clusters))
         rows = [row for cluster in clusters for row in _server_rows(run, cluster)]
         if is_all:
-            rows += _all_cluster_rows(run, clusters)
+            rows += _unrecorded_rows(run, clusters, existing)
         return COLUMNS, rows, ExitStatus.WARNING if rows else ExitStatus.OK
 
 
@@ -79,43 +97,54 @@ def _known_servers(run: Reconciliation, owner: secrets.Owner) -> tuple[set[str],
     return ids, unassigned
 
 
-def _all_cluster_rows(run: Reconciliation, clusters: Collection[Any]) -> Iterator[_Row]:
-    """The clusters that Magnum does not have: first Clusters, then what only OpenStack has."""
-    magnum_clusters = {
-        (management_of(one.stack_id), release_of(one.stack_id)) for one in clusters if one.stack_id
-    }
-    found: set[tuple[str, str]] = set()
-    peers = run.clients.all_clients()
-    for clients in peers:
-        where = f" (management cluster {clients.management})" if len(peers) > 1 else ""
-        for namespace, name, uid in _clusters(run, clients.kube):
-            found.add((namespace, name))
-            if (clients.management, name) not in magnum_clusters:
-                yield "", "", f"Cluster {namespace}/{name}", uid, f"{_NO_ROW}{where}"
-    owners = [ownership.owner(one, run.settings) for one in clusters if one.stack_id]
-    yield from _unknown_rows(run, found | {(one.namespace, one.release) for one in owners})
-
-
-def _clusters(run: Reconciliation, kube: KubeClient) -> Iterator[tuple[str, str, str]]:
-    """Namespace, name and uid of each Cluster in the namespaces of projects."""
-    prefix = f"{run.settings.capi_helm.namespace_prefix}-"
-    for obj in kube.list(names.CLUSTER, None):
-        namespace, name = str(conditions.metadata(obj).get("namespace")), conditions.name(obj)
-        if namespace.startswith(prefix):
-            yield namespace, name, str(conditions.metadata(obj).get("uid") or "")
-
-
-def _unknown_rows(run: Reconciliation, known: Container[tuple[str, str]]) -> Iterator[_Row]:
-    """What OpenStack has of clusters that neither Magnum nor a management cluster has.
-
-    :param known: namespaces and names of the others.
-    """
-    remains, prefix = run.cloud().remains, run.settings.capi_helm.namespace_prefix
-    for cluster in remains.clusters(prefix):
+def _existing_clusters(run: Reconciliation) -> Iterator[_Existing]:
+    """The clusters of each management cluster, then those of OpenStack."""
+    prefix = run.settings.capi_helm.namespace_prefix
+    for clients in run.clients.all_clients():
+        for obj in clients.kube.list(names.CLUSTER, None):
+            namespace, name = str(conditions.metadata(obj).get("namespace")), conditions.name(obj)
+            if namespace.startswith(f"{prefix}-"):
+                uid = str(conditions.metadata(obj).get("uid") or "")
+                yield _Existing(namespace, name, management=clients.management, uid=uid)
+    for cluster in run.cloud().remains.clusters(prefix):
         namespace = names.namespace(prefix, cluster.project_id)
-        if (namespace, cluster.release) in known:
-            continue
-        resources = remains.resources(cluster.release, cluster.project_id, namespace)
-        for resource in (*resources, *cluster.security_groups):
-            finding = f"{_NOBODY} (project {cluster.project_id})"
-            yield cluster.release, "", resource.title, resource.id, finding
+        yield _Existing(namespace, cluster.release, cloud=cluster)
+
+
+def _unrecorded_rows(
+    run: Reconciliation, clusters: Iterable[Any], existing: Collection[_Existing]
+) -> Iterator[_Row]:
+    """What exists of clusters that Magnum does not have."""
+    known = {(one.management, one.namespace, one.name) for one in existing if one.cloud is None}
+    recorded = set()
+    for cluster in clusters:
+        if cluster.stack_id:
+            owner = ownership.owner(cluster, run.settings)
+            recorded.add((management_of(cluster.stack_id), owner.namespace, owner.release))
+    # A cluster of OpenStack may be that of any management cluster.
+    names_of_all = {(namespace, name) for _, namespace, name in known | recorded}
+    unrecorded = [
+        one
+        for one in existing
+        if (one.management, one.namespace, one.name) not in recorded
+        and (one.cloud is None or (one.namespace, one.name) not in names_of_all)
+    ]
+    # Those that were deleted meanwhile are gone.
+    remaining = set(_existing_clusters(run)) if unrecorded else set()
+    for one in unrecorded:
+        if one in remaining:
+            yield from _rows_of(run, one)
+
+
+def _rows_of(run: Reconciliation, existing: _Existing) -> Iterator[_Row]:
+    """The rows of a cluster that Magnum does not have."""
+    namespace, name, cloud = existing.namespace, existing.name, existing.cloud
+    if cloud is None:
+        has_peers = len(run.clients.all_clients()) > 1
+        where = f" (management cluster {existing.management})" if has_peers else ""
+        yield "", "", f"Cluster {namespace}/{name}", existing.uid, f"{_NO_ROW}{where}"
+        return
+    resources = run.cloud().remains.resources(name, cloud.project_id, namespace)
+    for resource in (*resources, *cloud.security_groups):
+        finding = f"{_NOBODY} (project {cloud.project_id})"
+        yield name, "", resource.title, resource.id, finding

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.model import names
@@ -83,3 +84,35 @@ class TestOrphans(CommandCase):
         self.kube.put(names.CLUSTER, {"metadata": {"name": release, "namespace": NAMESPACE}})
         [row] = self.run_rows(status=WARNING)
         self.assertEqual("Magnum has no such cluster", row["Finding"])
+
+    def while_servers_are_listed(self, happens: Callable[[], None]) -> None:
+        """Let something happen once, when Nova is asked about the clusters that Magnum has."""
+
+        def before(request: str) -> None:
+            if request == "list servers":
+                self.openstack.before = None
+                happens()
+
+        self.openstack.before = before
+
+    def leave_other(self) -> None:
+        """A cluster of another user, as it is while Cluster API creates it."""
+        name = "other-abcdefghijkl"
+        self.kube.put(names.CLUSTER, {"metadata": {"name": name, "namespace": NAMESPACE}})
+        group = f"k8s-cluster-{NAMESPACE}-{name}-secgroup-worker"
+        self.openstack.leave("security_groups", name=group)
+
+    def test_one_that_is_created_meanwhile(self) -> None:
+        """It got its record in Magnum after the records were read."""
+        self.while_servers_are_listed(self.leave_other)
+        self.assertEqual([], self.run_rows(status=OK))
+
+    def test_one_that_is_deleted_meanwhile(self) -> None:
+        self.leave_other()
+
+        def delete() -> None:
+            self.kube.remove(names.CLUSTER, NAMESPACE, "other-abcdefghijkl")
+            self.openstack.left["security_groups"].clear()
+
+        self.while_servers_are_listed(delete)
+        self.assertEqual([], self.run_rows(status=OK))
