@@ -108,7 +108,7 @@ def _content(obj: Json) -> Json:
 
 
 def _state(obj: Json) -> Json:
-    """What somebody has written: neither the status nor what the API server counts."""
+    """The content that clients write: neither the status nor what the API server counts."""
     state = _content(obj)
     for field in ("labels", "annotations"):
         texts = obj["metadata"].get(field) or {}

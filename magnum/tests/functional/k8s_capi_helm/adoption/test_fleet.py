@@ -45,9 +45,9 @@ class FleetTest(FleetCase):
         found = self.changed(before, after)
         expected: dict[Any, set[str]] = {}
         for cluster in self.clusters:
-            told = self.told_changes(cluster, rows[cluster.uuid])
-            self.check_request(cluster, alone[cluster.uuid], told)
-            expected |= told
+            predicted = self.predicted_changes(cluster, rows[cluster.uuid])
+            self.check_request(cluster, alone[cluster.uuid], predicted)
+            expected |= predicted
         self.maxDiff = None
         self.assertEqual(expected, found)
         # What is the same has not even been written again.
@@ -72,7 +72,7 @@ class FleetTest(FleetCase):
                 state = "changes"
                 self.assertEqual(
                     {("Deployment", f"{cluster.project}/{cluster.release}-autoscaler")},
-                    set(self.told_changes(cluster, row)),
+                    set(self.predicted_changes(cluster, row)),
                 )
             self.assertEqual(state, row["State"], row)
             says_notice = "heapster_enabled" in row["Notices"]
@@ -84,14 +84,14 @@ class FleetTest(FleetCase):
         self.assertIn("is deleted", row["Changes"])
 
     def check_request(
-        self, cluster: FleetCluster, alone: dict[str, Any], told: dict[Any, set[str]]
+        self, cluster: FleetCluster, alone: dict[str, Any], predicted: dict[Any, set[str]]
     ) -> None:
         """A request adds the number of machines, unless the object has it already."""
-        expected = self.told_changes(cluster, alone)
+        expected = self.predicted_changes(cluster, alone)
         if cluster.chart != GONE and cluster.project != "p3":
             key = "MachineDeployment", f"{cluster.project}/{cluster.release}{_GROUP}"
             expected.setdefault(key, set()).add(".spec.replicas")
-        self.assertEqual(expected, told, cluster)
+        self.assertEqual(expected, predicted, cluster)
 
     def check_adopted(self) -> None:
         rows = self.predicted()

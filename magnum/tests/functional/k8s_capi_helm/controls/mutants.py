@@ -2125,7 +2125,7 @@ _OPERATION = (
     ),
     Mutant(
         "diff-by-live",
-        "the diff of a custom resource counts what somebody else has written, as Helm does not",
+        "the diff of a custom resource counts what another program has written, as Helm does not",
         f"{DRIVER}/helm/upgrade_patch.py",
         "    return is_server_side or recovery.is_built_in(recovery.object_key(manifest)[0])\n",
         "    return True\n",
