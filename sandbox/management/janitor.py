@@ -4,7 +4,9 @@
 Nothing of it is part of this project, and without a checkout a sandbox has none. It has a service
 account with the role of its own chart and no other right, and the environment of its own
 Deployment. Releases up to 0.14 are a program in Python, which runs in an environment with its own
-requirements (``tox -e janitor``); what comes after them is one in Go, which is built.
+requirements (``tox -e janitor``); what comes after them is one in Go, which is built. That one reads
+Secrets through a cache, and 0.14.0-9 with the role of its own chart deletes nothing: it may not list
+them. So it has that right besides, as the page about deletions tells an operator to grant it.
 https://github.com/azimuth-cloud/cluster-api-janitor-openstack
 """
 
@@ -44,7 +46,7 @@ def start(state: State) -> None:
     from sandbox.cloud.environment import without_proxy
 
     source = CHECKOUT.source()
-    objects = CHECKOUT.objects(binaries.build(state))
+    objects = CHECKOUT.objects(binaries.build(state)) + granted(source)
     kubeconfig = CHECKOUT.apply(state, objects)
     with progress.step("janitor (real)"):
         processes.start(
@@ -62,6 +64,26 @@ def start(state: State) -> None:
             ready=lambda: healthy(state),
             timeout=START_TIMEOUT,
         )
+
+
+def granted(source: Path) -> list[Document]:
+    """The right that its own chart lacks: what the page about deletions lets an operator create."""
+    if not _is_go(source):
+        return []
+    name, group = f"{NAME}-secrets", "rbac.authorization.k8s.io"
+    account = {"namespace": CHECKOUT.namespace, "name": CHECKOUT.release}
+    head = {"apiVersion": f"{group}/v1", "metadata": {"name": name}}
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}
+    reference = {"apiGroup": group, "kind": "ClusterRole", "name": name}
+    return [
+        {**head, "kind": "ClusterRole", "rules": [rule]},
+        {
+            **head,
+            "kind": "ClusterRoleBinding",
+            "subjects": [{"kind": "ServiceAccount", **account}],
+            "roleRef": reference,
+        },
+    ]
 
 
 def stop(state: State) -> None:
@@ -89,7 +111,7 @@ def command(state: State, source: Path) -> list[str]:
     :raises SandboxError: there is no Python with its requirements, or Go does not build it.
     """
     address = f"127.0.0.1:{state.port(f'{NAME}-health')}"
-    if (source / "go.mod").is_file():
+    if _is_go(source):
         return [str(_built(state, source)), f"--health-probe-bind-address={address}"]
     return CHECKOUT.kopf("capi_janitor.openstack.operator", address)
 
@@ -102,6 +124,10 @@ def healthy(state: State) -> bool:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
+
+
+def _is_go(source: Path) -> bool:
+    return (source / "go.mod").is_file()
 
 
 def _built(state: State, source: Path) -> Path:

@@ -93,6 +93,20 @@ class TestProcess(Case):
         with self.assertRaisesRegex(SandboxError, "tox -e janitor creates one"):
             janitor.command(self.state, self.source)
 
+    def test_the_one_in_go_may_list_secrets(self) -> None:
+        """Its cache does, and its own chart grants only to read and to delete single ones."""
+        self.assertEqual([], janitor.granted(self.source))
+        (self.source / "go.mod").write_text("module x\n")
+        role, binding = janitor.granted(self.source)
+        self.assertEqual(
+            [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}],
+            role["rules"],
+        )
+        self.assertEqual(role["metadata"]["name"], binding["roleRef"]["name"])
+        (subject,) = binding["subjects"]
+        account = (subject["namespace"], subject["name"])
+        self.assertEqual((janitor.CHECKOUT.namespace, janitor.CHECKOUT.release), account)
+
     def test_it_is_the_service_account_of_its_chart(self) -> None:
         """To the API server, which believes the authority of its certificate."""
         pki = Pki(self.state)
