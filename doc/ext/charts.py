@@ -19,7 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 import yaml
 
 from ext import chart_values
-from magnum.drivers.k8s_capi_helm.commands import effects
+from magnum.drivers.k8s_capi_helm.commands.explain import effects
 
 #: What a row of a parity.yaml says of a key, and how the page says it.
 VERDICTS = {"improved": "improved: ", "refused": "refused: "}

@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from magnum.drivers.k8s_capi_helm import labels
-from magnum.drivers.k8s_capi_helm.commands import effects
+from magnum.drivers.k8s_capi_helm.commands.explain import effects
 from magnum.drivers.k8s_capi_helm.labels import unsupported
 
 EFFECTS = effects.DIRECTORY / "labels.yaml"

@@ -10,44 +10,44 @@ from typing import Any, Protocol, TextIO
 
 from cliff import app, commandmanager
 
-from magnum.drivers.k8s_capi_helm.commands.adopt import Adopt
-from magnum.drivers.k8s_capi_helm.commands.catalogue import (
+from magnum.drivers.k8s_capi_helm.commands.adoption.adopt import Adopt
+from magnum.drivers.k8s_capi_helm.commands.catalogue.catalogue import (
     CatalogueApply,
     CatalogueDiff,
     CatalogueShow,
 )
-from magnum.drivers.k8s_capi_helm.commands.certificates import Certificates
-from magnum.drivers.k8s_capi_helm.commands.chart_bundle import ChartBundle
-from magnum.drivers.k8s_capi_helm.commands.chart_fetch import ChartFetch
-from magnum.drivers.k8s_capi_helm.commands.chart_prune import ChartPrune
-from magnum.drivers.k8s_capi_helm.commands.charts import Charts
-from magnum.drivers.k8s_capi_helm.commands.check import Check
-from magnum.drivers.k8s_capi_helm.commands.complete_move import CompleteMove
-from magnum.drivers.k8s_capi_helm.commands.credentials import Credentials
-from magnum.drivers.k8s_capi_helm.commands.diff import Diff
-from magnum.drivers.k8s_capi_helm.commands.explain import Explain
-from magnum.drivers.k8s_capi_helm.commands.force_delete import ForceDelete
-from magnum.drivers.k8s_capi_helm.commands.images import Images
-from magnum.drivers.k8s_capi_helm.commands.installation import InstallationCheck
-from magnum.drivers.k8s_capi_helm.commands.list_clusters import ListClusters
-from magnum.drivers.k8s_capi_helm.commands.list_orphans import ListOrphans
-from magnum.drivers.k8s_capi_helm.commands.lister import ExitStatus
-from magnum.drivers.k8s_capi_helm.commands.move import MoveClusters
-from magnum.drivers.k8s_capi_helm.commands.pause import Pause, Resume
-from magnum.drivers.k8s_capi_helm.commands.reconcile import Reconcile
-from magnum.drivers.k8s_capi_helm.commands.render import Render
-from magnum.drivers.k8s_capi_helm.commands.rollout import RolloutRun
-from magnum.drivers.k8s_capi_helm.commands.rollout_control import (
+from magnum.drivers.k8s_capi_helm.commands.charts.bundle import ChartBundle
+from magnum.drivers.k8s_capi_helm.commands.charts.charts import Charts
+from magnum.drivers.k8s_capi_helm.commands.charts.fetch import ChartFetch
+from magnum.drivers.k8s_capi_helm.commands.charts.prune import ChartPrune
+from magnum.drivers.k8s_capi_helm.commands.check.check import Check
+from magnum.drivers.k8s_capi_helm.commands.clusters.force_delete import ForceDelete
+from magnum.drivers.k8s_capi_helm.commands.clusters.list_clusters import ListClusters
+from magnum.drivers.k8s_capi_helm.commands.clusters.list_orphans import ListOrphans
+from magnum.drivers.k8s_capi_helm.commands.clusters.pause import Pause, Resume
+from magnum.drivers.k8s_capi_helm.commands.clusters.reconcile import Reconcile
+from magnum.drivers.k8s_capi_helm.commands.credentials.certificates import Certificates
+from magnum.drivers.k8s_capi_helm.commands.credentials.credentials import Credentials
+from magnum.drivers.k8s_capi_helm.commands.desired.diff import Diff
+from magnum.drivers.k8s_capi_helm.commands.desired.render import Render
+from magnum.drivers.k8s_capi_helm.commands.explain.explain import Explain
+from magnum.drivers.k8s_capi_helm.commands.move.complete_move import CompleteMove
+from magnum.drivers.k8s_capi_helm.commands.move.move import MoveClusters
+from magnum.drivers.k8s_capi_helm.commands.output.installation import InstallationCheck
+from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus
+from magnum.drivers.k8s_capi_helm.commands.rollout.control import (
     RolloutDelete,
     RolloutPause,
     RolloutResume,
 )
-from magnum.drivers.k8s_capi_helm.commands.rollout_patch import RolloutPatch
-from magnum.drivers.k8s_capi_helm.commands.rollout_start import RolloutStart
-from magnum.drivers.k8s_capi_helm.commands.rollout_status import RolloutStatus
-from magnum.drivers.k8s_capi_helm.commands.support_bundle import SupportBundle
-from magnum.drivers.k8s_capi_helm.commands.translate import Translate
-from magnum.drivers.k8s_capi_helm.commands.why import Why
+from magnum.drivers.k8s_capi_helm.commands.rollout.patch import RolloutPatch
+from magnum.drivers.k8s_capi_helm.commands.rollout.run import RolloutRun
+from magnum.drivers.k8s_capi_helm.commands.rollout.start import RolloutStart
+from magnum.drivers.k8s_capi_helm.commands.rollout.status import RolloutStatus
+from magnum.drivers.k8s_capi_helm.commands.support.support_bundle import SupportBundle
+from magnum.drivers.k8s_capi_helm.commands.templates.images import Images
+from magnum.drivers.k8s_capi_helm.commands.templates.translate import Translate
+from magnum.drivers.k8s_capi_helm.commands.why.why import Why
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 NAME = "k8s-capi-helm"

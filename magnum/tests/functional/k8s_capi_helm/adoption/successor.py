@@ -15,7 +15,9 @@ import conductor
 import facts
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm.commands import adoption_plan, app, namespace_reader
+from magnum.drivers.k8s_capi_helm.commands import app
+from magnum.drivers.k8s_capi_helm.commands.adoption import plan as adoption_plan
+from magnum.drivers.k8s_capi_helm.commands.lookup import namespace_reader
 from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.handlers import reconciliation
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential

@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands.image_reference import ImageReference
-from magnum.drivers.k8s_capi_helm.commands.registry import Manifest, RegistryClient
+from magnum.drivers.k8s_capi_helm.commands.registry.client import Manifest, RegistryClient
+from magnum.drivers.k8s_capi_helm.commands.registry.image_reference import ImageReference
 from sandbox import debian
 
 _PACKAGE, _PROGRAM = "docker-registry", "usr/bin/docker-registry"

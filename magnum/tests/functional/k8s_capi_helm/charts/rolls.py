@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from magnum.drivers.k8s_capi_helm.commands import effects
+from magnum.drivers.k8s_capi_helm.commands.explain import effects
 from magnum.tests.functional.k8s_capi_helm.charts import changes, keys, other_values, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.keys import Key, Path_
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Scenario, Values

@@ -19,10 +19,10 @@ import bcrypt
 import fixtures
 import yaml
 
-from magnum.drivers.k8s_capi_helm.commands.image_reference import (
+from magnum.drivers.k8s_capi_helm.commands.registry.client import RegistryClient
+from magnum.drivers.k8s_capi_helm.commands.registry.image_reference import (
     parse_reference,
 )
-from magnum.drivers.k8s_capi_helm.commands.registry import RegistryClient
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile.clients import BUNDLED
 from magnum.tests.functional.k8s_capi_helm.charts import registry_program, rendering

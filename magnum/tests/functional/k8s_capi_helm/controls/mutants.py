@@ -1998,7 +1998,7 @@ _COMMANDS = (
     Mutant(
         "check-denied",
         "a permission that is denied is not reported",
-        f"{DRIVER}/commands/check_identity.py",
+        f"{DRIVER}/commands/check/identity.py",
         '    return (reply.get("status") or {}).get("allowed") is True\n',
         "    return True\n",
         Suite.UNIT,
@@ -2007,7 +2007,7 @@ _COMMANDS = (
     Mutant(
         "check-late-expiry",
         "a kubeconfig is a fault only when it has expired",
-        f"{DRIVER}/commands/check_result.py",
+        f"{DRIVER}/commands/output/expiry.py",
         "    if end - now < CRITICAL_BEFORE:\n",
         "    if end < now:\n",
         Suite.UNIT,
@@ -2016,7 +2016,7 @@ _COMMANDS = (
     Mutant(
         "check-own-clock",
         "a controller is silent because the clock of this host is ahead",
-        f"{DRIVER}/commands/check_management_cluster.py",
+        f"{DRIVER}/commands/check/management_cluster.py",
         "    return run.now - datetime.timedelta(",
         "    return run.now + 0 * datetime.timedelta(",
         Suite.UNIT,
@@ -2034,7 +2034,7 @@ _COMMANDS = (
     Mutant(
         "list-asks-for-each",
         "the list asks for the chart of each cluster",
-        f"{DRIVER}/commands/list_clusters.py",
+        f"{DRIVER}/commands/clusters/list_clusters.py",
         "        if not digest or digest in charts:\n",
         "        if not digest:\n",
         Suite.UNIT,
@@ -2043,7 +2043,7 @@ _COMMANDS = (
     Mutant(
         "why-without-keystone",
         "an operator who asks why is not told of a dead credential",
-        f"{DRIVER}/commands/why.py",
+        f"{DRIVER}/commands/why/why.py",
         "CredentialCheck(lambda: 1.0)",
         "CredentialCheck(lambda: 0.0)",
         Suite.UNIT,
@@ -2052,7 +2052,7 @@ _COMMANDS = (
     Mutant(
         "last-credential-counts",
         "a refused credential is no fault if another one follows",
-        f"{DRIVER}/commands/credentials.py",
+        f"{DRIVER}/commands/credentials/credentials.py",
         "                worst = max(worst, state.exit_status)\n",
         "                worst = state.exit_status\n",
         Suite.UNIT,
@@ -2108,7 +2108,7 @@ _OPERATION = (
     Mutant(
         "find-by-filter",
         "a command asks Magnum for a cluster by a filter that Magnum does not know",
-        f"{DRIVER}/commands/clusters.py",
+        f"{DRIVER}/commands/lookup/clusters.py",
         "            return objects.Cluster.get_by_uuid(context, text)\n",
         '            return objects.Cluster.list(context, filters={"uuid": text})[0]\n',
         Suite.UNIT,
@@ -2135,7 +2135,7 @@ _OPERATION = (
     Mutant(
         "adopt-reads-each-cluster",
         "the prediction of a fleet reads everything of a project for each of its clusters",
-        f"{DRIVER}/commands/adopt.py",
+        f"{DRIVER}/commands/adoption/adopt.py",
         "            reader = reader or NamespaceReader(own_run)\n",
         "            reader = NamespaceReader(own_run)\n",
         Suite.UNIT,
@@ -2162,7 +2162,7 @@ _OPERATION = (
     Mutant(
         "diff-forgets-upgrade",
         "the diff does not show where the upgrade in progress leads",
-        f"{DRIVER}/commands/desired_release.py",
+        f"{DRIVER}/commands/desired/release.py",
         "    if operation is None:\n        return desired\n",
         "    return desired\n",
         Suite.UNIT,
@@ -2171,7 +2171,7 @@ _OPERATION = (
     Mutant(
         "render-prints-secrets",
         "render prints what is in a Secret",
-        f"{DRIVER}/commands/render.py",
+        f"{DRIVER}/commands/desired/render.py",
         '    if manifest["kind"] != names.SECRET.name:\n',
         '    if manifest["kind"]:\n',
         Suite.UNIT,
@@ -2180,7 +2180,7 @@ _OPERATION = (
     Mutant(
         "estimate-without-batches",
         "a rollout is estimated as if it replaced machine by machine",
-        f"{DRIVER}/commands/rollout_duration.py",
+        f"{DRIVER}/commands/desired/rollout_duration.py",
         "            return max(1, surge + ",
         "            return 1 or (",
         Suite.UNIT,
@@ -2189,7 +2189,7 @@ _OPERATION = (
     Mutant(
         "resume-keeps-pause",
         "resume leaves a Cluster paused that has no note of it",
-        f"{DRIVER}/commands/pause.py",
+        f"{DRIVER}/commands/clusters/pause.py",
         "        if not (conditions.paused(obj) or is_noted):\n",
         "        if not is_noted:\n",
         Suite.UNIT,
@@ -2207,7 +2207,7 @@ _OPERATION = (
     Mutant(
         "translate-keeps-invalid",
         "a label with a value that cannot be read is kept by translate",
-        f"{DRIVER}/commands/translate.py",
+        f"{DRIVER}/commands/templates/translate.py",
         "        elif reason:\n",
         "        elif False:\n",
         Suite.UNIT,
@@ -2216,7 +2216,7 @@ _OPERATION = (
     Mutant(
         "rollout-goes-on",
         "a rollout continues after a cluster that has failed",
-        f"{DRIVER}/commands/rollout_plan.py",
+        f"{DRIVER}/commands/rollout/plan.py",
         "    if not failed or rollout.state not in (RolloutState.RUNNING, RolloutState.PAUSED):\n",
         "    if failed or not failed:\n",
         Suite.UNIT,
@@ -2225,7 +2225,7 @@ _OPERATION = (
     Mutant(
         "rollout-over-budget",
         "a rollout upgrades more clusters at once than its budget",
-        f"{DRIVER}/commands/rollout_plan.py",
+        f"{DRIVER}/commands/rollout/plan.py",
         "    room = rollout.budget - rollout.counts()[MemberState.REQUESTED]\n",
         "    room = rollout.budget\n",
         Suite.UNIT,
@@ -2234,7 +2234,7 @@ _OPERATION = (
     Mutant(
         "rollout-without-soak",
         "the next wave of a rollout begins at once",
-        f"{DRIVER}/commands/rollout_plan.py",
+        f"{DRIVER}/commands/rollout/plan.py",
         "    if not wave or now < soak_end(rollout, wave):\n",
         "    if not wave:\n",
         Suite.UNIT,
@@ -2243,7 +2243,7 @@ _OPERATION = (
     Mutant(
         "rollout-unhealthy-is-done",
         "a rollout takes a cluster for done that is not healthy",
-        f"{DRIVER}/commands/rollout_plan.py",
+        f"{DRIVER}/commands/rollout/plan.py",
         'and has_template and cluster.health == "HEALTHY":\n',
         "and has_template:\n",
         Suite.UNIT,
@@ -2252,7 +2252,7 @@ _OPERATION = (
     Mutant(
         "rollout-requests-twice",
         "a request that may be on its way is made again at once",
-        f"{DRIVER}/commands/rollout_plan.py",
+        f"{DRIVER}/commands/rollout/plan.py",
         "and now - (member.since or _LONG_AGO) >= _NEXT_ATTEMPT\n",
         "and now\n",
         Suite.UNIT,
@@ -2261,7 +2261,7 @@ _OPERATION = (
     Mutant(
         "rollout-saves-late",
         "a rollout is recorded after its request",
-        f"{DRIVER}/commands/rollout_steps.py",
+        f"{DRIVER}/commands/rollout/steps.py",
         "store.replace(stored, with_request(before, uuid, clock()))\n",
         "store.replace(stored, before)\n",
         Suite.UNIT,
@@ -2270,7 +2270,7 @@ _OPERATION = (
     Mutant(
         "rollout-any-time",
         "a rollout ignores its maintenance window",
-        f"{DRIVER}/commands/rollout_steps.py",
+        f"{DRIVER}/commands/rollout/steps.py",
         "run.now, is_window_open=is_open)\n",
         "run.now, is_window_open=True)\n",
         Suite.UNIT,
@@ -2279,7 +2279,7 @@ _OPERATION = (
     Mutant(
         "rollout-last-writer-wins",
         "of two processes that record a rollout the last one wins",
-        f"{DRIVER}/commands/rollout_store.py",
+        f"{DRIVER}/commands/rollout/store.py",
         "        return _stored(self._kube.replace(names.CONFIG_MAP, manifest))\n",
         "        return _stored(self._kube.apply(names.CONFIG_MAP, manifest))\n",
         Suite.UNIT,
@@ -2306,7 +2306,7 @@ _OPERATION = (
     Mutant(
         "rollout-ignores-own-windows",
         "a rollout ignores the maintenance windows of clusters",
-        f"{DRIVER}/commands/rollout_plan.py",
+        f"{DRIVER}/commands/rollout/plan.py",
         "        and common_opening([observed[member.uuid].window], now) == now\n",
         "",
         Suite.UNIT,
@@ -2315,7 +2315,7 @@ _OPERATION = (
     Mutant(
         "patches-without-consent",
         "automatic upgrades ignore the label that opts out",
-        f"{DRIVER}/commands/patch_templates.py",
+        f"{DRIVER}/commands/rollout/patch_templates.py",
         "        and cluster_labels.parsed_labels(cluster, run.settings).auto_upgrade_enabled\n",
         "",
         Suite.UNIT,
@@ -2324,7 +2324,7 @@ _OPERATION = (
     Mutant(
         "patches-go-on-after-a-fault",
         "automatic upgrades go on after a rollout that has stopped",
-        f"{DRIVER}/commands/rollout_patch.py",
+        f"{DRIVER}/commands/rollout/patch.py",
         "one.is_auto and one.state is not RolloutState.FINISHED",
         "one.is_auto and one.state is RolloutState.RUNNING",
         Suite.UNIT,
@@ -2381,7 +2381,7 @@ _MANAGEMENTS = (
     Mutant(
         "moved-without-its-lock",
         "the record of a cluster is switched while a conductor changes it",
-        f"{DRIVER}/commands/move.py",
+        f"{DRIVER}/commands/move/move.py",
         "    if former is not None:\n        locks",
         "    if False:\n        locks",
         Suite.UNIT,
@@ -2390,7 +2390,7 @@ _MANAGEMENTS = (
     Mutant(
         "part-of-a-project-moves",
         "clusterctl takes clusters along whose record stays",
-        f"{DRIVER}/commands/move.py",
+        f"{DRIVER}/commands/move/move.py",
         "    if others:\n",
         "    if False:\n",
         Suite.UNIT,

@@ -17,7 +17,7 @@ from typing import ClassVar
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands import list_clusters
+from magnum.drivers.k8s_capi_helm.commands.clusters import list_clusters
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.tests.functional.k8s_capi_helm import envtest

@@ -7,7 +7,7 @@ import tarfile
 
 import yaml
 
-from magnum.drivers.k8s_capi_helm.commands.secret_mask import SecretMask
+from magnum.drivers.k8s_capi_helm.commands.output.secret_mask import SecretMask
 from magnum.tests.functional.k8s_capi_helm.sandbox import operator_command, setting
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import VERSION
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step

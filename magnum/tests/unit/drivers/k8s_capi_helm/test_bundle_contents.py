@@ -8,8 +8,8 @@ from typing import Any
 import unittest
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands.addon_values import addon_objects, addon_values
-from magnum.drivers.k8s_capi_helm.commands.bundle_contents import (
+from magnum.drivers.k8s_capi_helm.commands.charts.addon_values import addon_objects, addon_values
+from magnum.drivers.k8s_capi_helm.commands.charts.bundle_contents import (
     BundleContents,
     KUBEADM_IMAGES,
     kubeadm_images,

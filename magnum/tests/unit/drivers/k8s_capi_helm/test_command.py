@@ -10,7 +10,7 @@ import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.app import COMMANDS
-from magnum.drivers.k8s_capi_helm.commands.check import CHECKS
+from magnum.drivers.k8s_capi_helm.commands.check.check import CHECKS
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import CommandCase, OK, UNKNOWN
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import CHECKOUT

@@ -12,7 +12,7 @@ import yaml
 
 from magnum import objects
 from magnum.common import context as magnum_context
-from magnum.drivers.k8s_capi_helm.commands.catalogue_plan import TAG
+from magnum.drivers.k8s_capi_helm.commands.catalogue.plan import TAG
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (

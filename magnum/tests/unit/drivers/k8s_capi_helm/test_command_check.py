@@ -20,8 +20,8 @@ import sqlalchemy
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import service_check, Services
-from magnum.drivers.k8s_capi_helm.commands import check_identity
-from magnum.drivers.k8s_capi_helm.commands.check import CHECKS
+from magnum.drivers.k8s_capi_helm.commands.check import identity
+from magnum.drivers.k8s_capi_helm.commands.check.check import CHECKS
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CommandCase,
@@ -260,7 +260,7 @@ class TestKubeconfig(KubeconfigCase):
 
 class TestPermissions(CheckCase):
     def test_the_list_is_that_of_the_documented_roles(self) -> None:
-        roles = check_identity.permissions(check_identity.ROLES.read_text())
+        roles = identity.permissions(identity.ROLES.read_text())
         self.assertEqual({"magnum-k8s-capi-helm", "magnum-k8s-capi-helm-everywhere"}, set(roles))
         texts = {str(one) for role in roles.values() for one in role}
         for text in (
@@ -273,7 +273,7 @@ class TestPermissions(CheckCase):
     def test_each_verb_that_is_missing_is_named(self) -> None:
         """Each of them, of both roles: none is asked for in another one's name."""
         self.made()
-        roles = check_identity.permissions(check_identity.ROLES.read_text())
+        roles = identity.permissions(identity.ROLES.read_text())
         optional = {("", "namespaces", "delete"), ("*", "*", "list")}
         asked: list[tuple[str, ...]] = []
 

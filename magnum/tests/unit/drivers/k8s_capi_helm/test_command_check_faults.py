@@ -13,8 +13,8 @@ from oslo_db.sqlalchemy import enginefacade
 import sqlalchemy
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands.check import CHECKS
-from magnum.drivers.k8s_capi_helm.commands.check_management_cluster import _ADDONS, _CLUSTER_API
+from magnum.drivers.k8s_capi_helm.commands.check.check import CHECKS
+from magnum.drivers.k8s_capi_helm.commands.check.management_cluster import _ADDONS, _CLUSTER_API
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import KUBECONFIG
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE

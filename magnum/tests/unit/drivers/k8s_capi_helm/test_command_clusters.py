@@ -9,7 +9,7 @@ from oslo_utils import uuidutils
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands.clusters import find_cluster, own_clusters
+from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import find_cluster, own_clusters
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import CommandCase
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import RELEASE
 

@@ -9,7 +9,7 @@ from typing import Any
 import fixtures
 
 from magnum.drivers.k8s_capi_helm import labels
-from magnum.drivers.k8s_capi_helm.commands import effects
+from magnum.drivers.k8s_capi_helm.commands.explain import effects
 from magnum.drivers.k8s_capi_helm.conf import LABELS_GROUP
 from magnum.drivers.k8s_capi_helm.labels import ChangeTime, LabelScope
 from magnum.drivers.k8s_capi_helm.model import names

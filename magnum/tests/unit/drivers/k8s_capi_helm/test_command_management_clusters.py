@@ -8,8 +8,8 @@ import json
 import os
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.commands import check
-from magnum.drivers.k8s_capi_helm.commands.list_clusters import COLUMNS
+from magnum.drivers.k8s_capi_helm.commands.check import check
+from magnum.drivers.k8s_capi_helm.commands.clusters.list_clusters import COLUMNS
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm.commands.pause import PAUSE_REASON, PAUSED_SINCE
+from magnum.drivers.k8s_capi_helm.commands.clusters.pause import PAUSE_REASON, PAUSED_SINCE
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CommandCase,

@@ -7,7 +7,7 @@ import datetime
 from typing import Any
 import uuid
 
-from magnum.drivers.k8s_capi_helm.commands.rollout_store import RolloutStore
+from magnum.drivers.k8s_capi_helm.commands.rollout.store import RolloutStore
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CRITICAL,

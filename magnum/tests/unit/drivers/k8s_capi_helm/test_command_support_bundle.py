@@ -13,7 +13,7 @@ import urllib.parse
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm.commands import bundle_files
+from magnum.drivers.k8s_capi_helm.commands.support import bundle_files
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CommandCase,

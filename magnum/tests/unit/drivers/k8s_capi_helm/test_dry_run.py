@@ -6,7 +6,7 @@ from __future__ import annotations
 import unittest
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands import dry_run
+from magnum.drivers.k8s_capi_helm.commands.desired import dry_run
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 

@@ -13,7 +13,7 @@ import testtools
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, helm_values
-from magnum.drivers.k8s_capi_helm.commands import effects
+from magnum.drivers.k8s_capi_helm.commands.explain import effects
 from magnum.drivers.k8s_capi_helm.labels import ChangeTime
 from magnum.drivers.k8s_capi_helm.magnum_objects import notices, reader, validate_cluster
 from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, FieldOwner, FIELDS

@@ -12,7 +12,7 @@ import testtools
 import yaml
 
 from magnum.drivers import k8s_capi_helm
-from magnum.drivers.k8s_capi_helm.commands import check
+from magnum.drivers.k8s_capi_helm.commands.check import check
 from magnum.drivers.k8s_capi_helm.metrics import exposition
 from magnum.drivers.k8s_capi_helm.model import clock
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors, lease
-from magnum.drivers.k8s_capi_helm.commands.complete_move import is_moved
+from magnum.drivers.k8s_capi_helm.commands.move.complete_move import is_moved
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.drivers.k8s_capi_helm.reconcile import moved_release, ownership

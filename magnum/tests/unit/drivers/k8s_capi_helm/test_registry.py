@@ -16,16 +16,16 @@ import unittest
 import urllib.parse
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands import image_copy
-from magnum.drivers.k8s_capi_helm.commands.image_layout import ImageLayout
-from magnum.drivers.k8s_capi_helm.commands.image_reference import (
-    ImageReference,
-    parse_reference,
-)
-from magnum.drivers.k8s_capi_helm.commands.registry import (
+from magnum.drivers.k8s_capi_helm.commands.registry import image_copy
+from magnum.drivers.k8s_capi_helm.commands.registry.client import (
     Manifest,
     read_logins,
     RegistryClient,
+)
+from magnum.drivers.k8s_capi_helm.commands.registry.image_layout import ImageLayout
+from magnum.drivers.k8s_capi_helm.commands.registry.image_reference import (
+    ImageReference,
+    parse_reference,
 )
 
 _DIGEST = f"sha256:{'0' * 64}"

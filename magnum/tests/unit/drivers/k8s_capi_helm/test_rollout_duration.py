@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 import unittest
 
-from magnum.drivers.k8s_capi_helm.commands.object_changes import ChangeKind, ObjectChange
-from magnum.drivers.k8s_capi_helm.commands.rollout_duration import (
+from magnum.drivers.k8s_capi_helm.commands.desired.object_changes import ChangeKind, ObjectChange
+from magnum.drivers.k8s_capi_helm.commands.desired.rollout_duration import (
     machine_minutes,
     machine_rollouts,
     MachineRollout,

@@ -10,7 +10,7 @@ import unittest
 
 from hypothesis import given, settings, strategies
 
-from magnum.drivers.k8s_capi_helm.commands.rollout_plan import (
+from magnum.drivers.k8s_capi_helm.commands.rollout.plan import (
     next_request,
     plan_next,
     resume_rollout,
@@ -18,14 +18,14 @@ from magnum.drivers.k8s_capi_helm.commands.rollout_plan import (
     with_refusal,
     with_request,
 )
-from magnum.drivers.k8s_capi_helm.commands.rollout_record import (
+from magnum.drivers.k8s_capi_helm.commands.rollout.record import (
     MemberState,
     ObservedCluster,
     Rollout,
     RolloutMember,
     RolloutState,
 )
-from magnum.drivers.k8s_capi_helm.commands.rollout_store import decode_rollout, encode_rollout
+from magnum.drivers.k8s_capi_helm.commands.rollout.store import decode_rollout, encode_rollout
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 NOW = datetime.datetime(2026, 1, 2, 10, tzinfo=datetime.timezone.utc)

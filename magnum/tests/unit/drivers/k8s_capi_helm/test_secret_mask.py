@@ -12,7 +12,11 @@ import urllib.parse
 from hypothesis import given, settings, strategies
 from oslotest import base as test_base
 
-from magnum.drivers.k8s_capi_helm.commands.secret_mask import MASK, SecretMask, secrets_of_text
+from magnum.drivers.k8s_capi_helm.commands.output.secret_mask import (
+    MASK,
+    SecretMask,
+    secrets_of_text,
+)
 
 SECRET = "s3cr3t-of-the-tenant"  # noqa: S105 - of a test
 PEM = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.commands import effects
+from magnum.drivers.k8s_capi_helm.commands.explain import effects
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.drivers.k8s_capi_helm.values import deferred, merge, rollout, upgrade
 

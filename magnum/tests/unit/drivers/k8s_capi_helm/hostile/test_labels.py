@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from magnum.drivers.k8s_capi_helm import errors, helm_values, labels
-from magnum.drivers.k8s_capi_helm.commands import effects
+from magnum.drivers.k8s_capi_helm.commands.explain import effects
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import hostile
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values as values

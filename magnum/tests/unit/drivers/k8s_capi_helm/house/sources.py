@@ -76,7 +76,7 @@ def sources(root: Path) -> list[Source]:
     return [
         Source(path, root)
         for path in sorted(root.rglob("*.py"))
-        if root != ROOT or "charts" not in path.relative_to(root).parts
+        if root != ROOT or path.relative_to(root).parts[0] != "charts"
     ]
 
 

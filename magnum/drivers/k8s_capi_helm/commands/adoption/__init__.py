@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The adoption of clusters of magnum-capi-helm: predicted, or proved."""
