@@ -45,6 +45,17 @@ def _of_imports() -> Iterator[Row]:
     yield Row("arrows up", len(up), 0, up)
     chain = imports.longest_chain(arrows)
     yield Row("longest chain of rooms", len(chain), floors.LONGEST_CHAIN, (" -> ".join(chain),))
+    for room in floors.INNER_FLOORS:
+        inner = imports.inner_arrows(tree.rooms(), room)
+        yield Row(f"inner rooms of {room}", len(inner))
+        yield Row(f"arrows between these, {room}", sum(map(len, inner.values())))
+    larger = imports.larger_directories(tree.rooms(), floors.MOST_FILES)
+    yield Row(
+        f"directories of more than {floors.MOST_FILES} files",
+        len(larger),
+        len(floors.LARGER_ROOMS),
+        tuple(f"{directory} {number}" for directory, number in larger.items()),
+    )
     for name, root, package in (
         ("driver", tree.ROOT, tree.PACKAGE),
         ("sandbox", tree.CHECKOUT / "sandbox", "sandbox"),

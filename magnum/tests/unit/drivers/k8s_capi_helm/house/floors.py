@@ -103,6 +103,49 @@ ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
     ),
     "values.reserved_keys": (frozenset({"reconcile"}), "keys that no overlay may set"),
 }
+#: Room -> its inner rooms, which are packages in it, and their floors in there. Files in no inner
+#: room count as one of the room's own name: of ``commands`` the program, which imports all.
+INNER_FLOORS: dict[str, dict[str, int]] = {
+    "commands": {
+        "commands": 2,
+        "adoption": 1,
+        "catalogue": 1,
+        "charts": 1,
+        "check": 1,
+        "clusters": 1,
+        "credentials": 1,
+        "desired": 1,
+        "explain": 1,
+        "move": 1,
+        "registry": 1,
+        "rollout": 1,
+        "support": 1,
+        "templates": 1,
+        "why": 1,
+        "lookup": 0,
+        "output": 0,
+    },
+    "cloud": {"cloud": 1, "preflight": 0},
+}
+#: What an inner room may import from one on the same floor.
+INNER_BESIDE: dict[str, frozenset[tuple[str, str]]] = {
+    "commands": frozenset(
+        {
+            ("adoption", "desired"),
+            ("catalogue", "templates"),
+            ("charts", "registry"),
+            ("charts", "templates"),
+            ("rollout", "desired"),
+            ("support", "check"),
+            ("support", "why"),
+        }
+    ),
+}
+#: The most files of one directory, and rooms that have more: only ever fewer rooms.
+MOST_FILES = 16
+LARGER_ROOMS = frozenset(
+    {"cloud", "handlers", "kube", "labels", "magnum_objects", "reconcile", "status", "values"}
+)
 #: Rooms that know Magnum, and the one that knows oslo.config.
 KNOW_MAGNUM = frozenset({"driver", "handlers", "commands", "magnum_objects", "cloud"})
 KNOW_OPTIONS = frozenset({"conf"})

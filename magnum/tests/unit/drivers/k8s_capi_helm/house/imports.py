@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The import law: down only, through fronts, without circles, in chains that one keeps in mind."""
+"""The import law: down only, through fronts, without circles, in chains that one keeps in mind.
+
+Between inner rooms of one room, too, imports go down only.
+"""
 
 from __future__ import annotations
 
 import ast
+import collections
 from collections.abc import Iterable, Iterator, Mapping
 import functools
 import sys
@@ -15,6 +19,8 @@ from magnum.tests.unit.drivers.k8s_capi_helm.house.floors import (
     FRONTS,
     FUNCTIONS_OF_ROOMS,
     IMPURE,
+    INNER_BESIDE,
+    INNER_FLOORS,
     KNOW_MAGNUM,
     KNOW_OPTIONS,
     OPEN,
@@ -68,6 +74,43 @@ def used_exceptions(files: Iterable[Source]) -> set[tuple[str, str]]:
         for module in [".".join(name.removeprefix(f"{PACKAGE}.").split(".")[:2])]
         if module in ALSO_OPEN and source.room in ALSO_OPEN[module][0]
     }
+
+
+def inner_refusal(source: Source, name: str) -> str | None:
+    """Why a module may not import the name from another inner room; None when it may."""
+    room = source.room
+    if room not in INNER_FLOORS or not name.startswith(f"{PACKAGE}.{room}."):
+        return None
+    here, other = _inner_room(_module(source.name)), _inner_room(name.removeprefix(f"{PACKAGE}."))
+    floors = INNER_FLOORS[room]
+    beside = INNER_BESIDE.get(room, frozenset())
+    if here == other or floors[here] > floors[other] or (here, other) in beside:
+        return None
+    return f"{other} is not below {here} in {room}, and no row of INNER_BESIDE has both"
+
+
+def _inner_room(name: str) -> str:
+    """The inner room of a name of the driver, without its package."""
+    room, _, inner = name.partition(".")
+    first = inner.partition(".")[0]
+    return first if first in INNER_FLOORS[room] else room
+
+
+def inner_arrows(files: Iterable[Source], room: str) -> dict[str, set[str]]:
+    """Inner room of a room -> the other ones in it that it imports."""
+    below: dict[str, set[str]] = {inner: set() for inner in INNER_FLOORS[room]}
+    for source in files:
+        for _, name in source.imports():
+            if source.room == room and name.startswith(f"{PACKAGE}.{room}."):
+                here = _inner_room(_module(source.name))
+                below[here].add(_inner_room(name.removeprefix(f"{PACKAGE}.")))
+    return {inner: others - {inner} for inner, others in below.items()}
+
+
+def larger_directories(files: Iterable[Source], most: int) -> dict[str, int]:
+    """Directory -> its files, where they are more than this."""
+    count = collections.Counter(source.name.rpartition("/")[0] for source in files)
+    return {directory: number for directory, number in count.items() if number > most}
 
 
 def arrows(files: Iterable[Source]) -> dict[str, set[str]]:
