@@ -4,9 +4,10 @@
 Nothing of it is part of this project, and without a checkout a sandbox has none. It has a service
 account with the role of its own chart and no other right, and the environment of its own
 Deployment. Releases up to 0.14 are a program in Python, which runs in an environment with its own
-requirements (``tox -e janitor``); what comes after them is one in Go, which is built. That one reads
-Secrets through a cache, and 0.14.0-9 with the role of its own chart deletes nothing: it may not list
-them. So it has that right besides, as the page about deletions tells an operator to grant it.
+requirements (``tox -e janitor``); what comes after them is one in Go, which is built. That one
+reads Secrets through a cache, and 0.14.0-9 with the role of its own chart deletes nothing: it may
+not list them. So it has that right besides, as the page about deletions tells an operator to grant
+it.
 https://github.com/azimuth-cloud/cluster-api-janitor-openstack
 """
 
