@@ -201,7 +201,7 @@ class FilesTest(testtools.TestCase):
     def test_every_story_is_there(self):
         stories = ["everyday.jsonl.gz", "faults.jsonl.gz", "upgrade.jsonl.gz"]
         found = {str(path.relative_to(recordings_player.OWN)) for path in recordings_player.own()}
-        oldest = [f"{self.OLDEST}/{name}" for name in ("everyday.jsonl.gz", "upgrade.jsonl.gz")]
+        oldest = [f"{self.OLDEST}/{name}" for name in stories]
         self.assertEqual({*stories, *oldest}, found)
 
     def test_the_oldest_cluster_api_serves_one_version(self):
