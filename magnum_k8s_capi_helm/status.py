@@ -262,7 +262,7 @@ def check_values(conf: Any) -> Iterator[Finding]:
     from magnum.drivers.k8s_capi_helm import conf as options
     from magnum.drivers.k8s_capi_helm import errors
     from magnum.drivers.k8s_capi_helm.conf import management_clusters
-    from magnum.drivers.k8s_capi_helm.reconcile import clients
+    from magnum.drivers.k8s_capi_helm.reconcile.process import clients
     from magnum_k8s_capi_helm import list_opts
 
     options.register_opts(conf)

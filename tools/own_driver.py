@@ -10,7 +10,7 @@ from typing import Any
 import magnum.conf
 from magnum.drivers.k8s_capi_helm import driver
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
-from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 
 CONF = magnum.conf.CONF
 

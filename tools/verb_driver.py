@@ -15,7 +15,7 @@ import uuid
 import magnum.conf
 from magnum.drivers.k8s_capi_helm import driver
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
-from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 
 CONF = magnum.conf.CONF
 _CASES: Any = importlib.import_module("magnum.tests.unit.drivers.k8s_capi_helm.driver_case")

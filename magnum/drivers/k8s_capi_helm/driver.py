@@ -45,8 +45,8 @@ from magnum.drivers.k8s_capi_helm.metrics import exposition, fleet
 from magnum.drivers.k8s_capi_helm.model import clock, Verdict
 from magnum.drivers.k8s_capi_helm.model import cloud as model_cloud
 from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of, release_of
-from magnum.drivers.k8s_capi_helm.reconcile import clients
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 
 CONF = magnum.conf.CONF
 LOG = logging.getLogger(__name__)

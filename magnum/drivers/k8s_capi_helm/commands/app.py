@@ -48,7 +48,7 @@ from magnum.drivers.k8s_capi_helm.commands.support.support_bundle import Support
 from magnum.drivers.k8s_capi_helm.commands.templates.images import Images
 from magnum.drivers.k8s_capi_helm.commands.templates.translate import Translate
 from magnum.drivers.k8s_capi_helm.commands.why.why import Why
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 NAME = "k8s-capi-helm"
 COMMANDS: Mapping[str, Any] = {

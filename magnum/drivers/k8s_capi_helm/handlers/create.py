@@ -25,16 +25,11 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import CredentialRoles
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    credentials,
-    install,
-    management_choice,
-    new_cluster,
-    prerequisites,
-    project_namespace,
-    reconciler,
-)
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile import install, new_cluster, reconciler
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.credentials import credentials
+from magnum.drivers.k8s_capi_helm.reconcile.policy import management_choice
+from magnum.drivers.k8s_capi_helm.reconcile.release import prerequisites, project_namespace
 
 LOG = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import Verb
-from magnum.drivers.k8s_capi_helm.reconcile import ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.drivers.k8s_capi_helm.status import deletion_order
 
 

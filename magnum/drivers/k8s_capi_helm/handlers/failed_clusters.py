@@ -18,7 +18,7 @@ from oslo_log import log as logging
 import magnum.conf
 from magnum.drivers.k8s_capi_helm.handlers import log_context
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
-from magnum.drivers.k8s_capi_helm.reconcile import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.objects import cluster as cluster_object
 from magnum.service import periodic
 from magnum.version import version_info

@@ -15,9 +15,10 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import certificates, reader, re
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import secrets
 from magnum.drivers.k8s_capi_helm.model.management_cluster import with_management
-from magnum.drivers.k8s_capi_helm.reconcile import ownership, project_namespace
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.release import project_namespace
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.objects import cluster as cluster_object
 

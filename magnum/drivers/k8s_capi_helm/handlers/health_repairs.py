@@ -26,15 +26,13 @@ from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import Operation, Verb
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    credential_rotation,
-    lost_nodegroup_request,
-    ownership,
-    reconciler,
-    upgrade,
-)
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile import reconciler
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.credentials import rotation
+from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import lost_request
+from magnum.drivers.k8s_capi_helm.reconcile.observe.evaluation import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
 
 LOG = logging.getLogger(__name__)
 
@@ -90,7 +88,7 @@ def apply_first(case: Case) -> bool:
             found.unrecorded_revisions,
         )
     owner = ownership.owner(case.cluster, run.settings)
-    credential_rotation.delete_retired(run.clients, owner, found.record, run.cloud, run.now)
+    rotation.delete_retired(run.clients, owner, found.record, run.cloud, run.now)
     for repair in REPAIRS:
         if repair.applies(case):
             LOG.debug("Cluster %s: the health poll does this: %s", case.cluster.uuid, repair.name)
@@ -222,7 +220,7 @@ def _is_forgotten(case: Case) -> bool:
     age = case.run.clients.first_seen.age(
         (case.cluster.uuid, requested), max(times, default=None), case.run.now
     )
-    return case.is_complete() and age >= lost_nodegroup_request.CHECKED_BY_THEN
+    return case.is_complete() and age >= lost_request.CHECKED_BY_THEN
 
 
 # Failures that end --------------------------------------------------------------------------------

@@ -21,14 +21,14 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verdict,
 )
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    evaluation_inputs,
-    observe,
-    ownership,
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
+    Reconciliation,
+    ReleaseSnapshot,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Versions
+from magnum.drivers.k8s_capi_helm.reconcile.observe import evaluation_inputs, observe
+from magnum.drivers.k8s_capi_helm.reconcile.observe.evaluation import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.process.evaluation_cache import Versions
 from magnum.objects import fields
 
 LOG = logging.getLogger(__name__)

@@ -19,8 +19,9 @@ from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.metrics import record as metrics
 from magnum.drivers.k8s_capi_helm.model import NOTHING, Verb
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import ownership, revisions
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.release import revisions
 from magnum.drivers.k8s_capi_helm.values import change
 
 

@@ -36,14 +36,11 @@ from magnum.drivers.k8s_capi_helm.model import (
     ResolvedNames,
 )
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    autoscaling,
-    nodegroups,
-    ownership,
-    policy_check,
-    revisions,
-)
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import autoscaling, nodegroups
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.policy import policy_check
+from magnum.drivers.k8s_capi_helm.reconcile.release import revisions
 
 LOG = logging.getLogger(__name__)
 

@@ -23,9 +23,12 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import lost_nodegroup_request
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
+    Reconciliation,
+    ReleaseSnapshot,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import lost_request
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
@@ -202,7 +205,7 @@ def _was_never_created(
         or name in values_live.node_groups(live.values)
     ):
         return False
-    is_recent = lost_nodegroup_request.is_recent(clients, clients.clock())
+    is_recent = lost_request.is_recent(clients, clients.clock())
     if reader.may_be_unchecked(nodegroup) and is_recent(nodegroup):
         return False
     operations = record.operations if record else ()

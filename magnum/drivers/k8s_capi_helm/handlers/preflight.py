@@ -28,8 +28,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     NOTHING,
     ResolvedNames,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import requirements
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.policy import requirements
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import nodegroups, upgrade
 

@@ -21,8 +21,8 @@ from magnum.drivers.k8s_capi_helm.metrics.fleet import (
     STATUS_TASK,
 )
 from magnum.drivers.k8s_capi_helm.model import Verdict
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import issue
 
 #: In front of reasons of what only takes time.

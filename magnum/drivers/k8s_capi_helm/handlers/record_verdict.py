@@ -11,8 +11,8 @@ from magnum.drivers.k8s_capi_helm.handlers import deleting_nodegroups
 from magnum.drivers.k8s_capi_helm.magnum_objects import writer
 from magnum.drivers.k8s_capi_helm.model import Operation, ReleaseRecord, Verb, Verdict
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile.observe.evaluation import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 
 
 def record_verdict(

@@ -15,14 +15,14 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, validate
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, LiveRelease, Verb
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    autoscaling,
-    node_removal,
-    ownership,
-    policy_check,
-    revisions,
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
+    Reconciliation,
+    ReleaseSnapshot,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import autoscaling, node_removal
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.policy import policy_check
+from magnum.drivers.k8s_capi_helm.reconcile.release import revisions
 from magnum.drivers.k8s_capi_helm.values import change
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 

@@ -10,8 +10,9 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import rpc
 from magnum.drivers.k8s_capi_helm.magnum_objects import saving
-from magnum.drivers.k8s_capi_helm.reconcile import credential_rotation, ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.credentials import rotation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 
 LOG = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ def rotate(run: Reconciliation, context: Any, cluster: Any) -> None:
     """
     try:
         ownership.require(run.clients, cluster, run.settings)
-        credential_rotation.rotate_credentials(run, ownership.owner(cluster, run.settings), context)
+        rotation.rotate_credentials(run, ownership.owner(cluster, run.settings), context)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: credential rotation: %s %s", cluster.uuid, error, error.detail)
         raise rpc.not_supported(error) from error

@@ -34,17 +34,17 @@ from magnum.drivers.k8s_capi_helm.model import (
     secrets,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
-from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    evaluation_inputs,
-    lost_nodegroup_request,
-    observe,
-    ownership,
-    reconciler,
+from magnum.drivers.k8s_capi_helm.reconcile import reconciler
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
+    Reconciliation,
+    ReleaseSnapshot,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Versions
+from magnum.drivers.k8s_capi_helm.reconcile.deletion import deletion as reconcile_deletion
+from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import lost_request
+from magnum.drivers.k8s_capi_helm.reconcile.observe import evaluation_inputs, observe
+from magnum.drivers.k8s_capi_helm.reconcile.observe.evaluation import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.process.evaluation_cache import Versions
 from magnum.drivers.k8s_capi_helm.status import deletion_order, reasons
 
 LOG = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ _OPERATORS_TURN = (
 
 def magnum_rows(run: Reconciliation, context: Any, cluster: Any) -> MagnumRows:
     """The rows of a cluster, for a reconciliation."""
-    recent = lost_nodegroup_request.is_recent(run.clients, run.clients.clock())
+    recent = lost_request.is_recent(run.clients, run.clients.clock())
     return MagnumRows(context, cluster, run.settings, recent)
 
 

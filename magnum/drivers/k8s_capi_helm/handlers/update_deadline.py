@@ -9,7 +9,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, state
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import Operation, ReleaseRecord, Verb
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 #: Id of an update of which nothing else is recorded.
 _ID = "update"

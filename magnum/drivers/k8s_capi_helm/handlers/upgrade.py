@@ -30,18 +30,18 @@ from magnum.drivers.k8s_capi_helm.model import (
     UpgradeTarget,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    autoscaling,
-    ownership,
-    policy_check,
-    reconciler,
-    render,
-    revisions,
-    upgrade_plan,
+from magnum.drivers.k8s_capi_helm.reconcile import reconciler
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
+    Reconciliation,
+    ReleaseSnapshot,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import upgrade as reconcile_upgrade
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import autoscaling
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.policy import policy_check
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.release import render, revisions
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import plan as upgrade_plan
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade as reconcile_upgrade
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 LOG = logging.getLogger(__name__)

@@ -40,7 +40,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
 from magnum.drivers.k8s_capi_helm.model.fair_order import FairOrder
 from magnum.drivers.k8s_capi_helm.model.management_cluster import with_management
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.objects import cluster as cluster_object
 from magnum.service import periodic
 

@@ -20,8 +20,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verdict,
 )
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile.observe.evaluation import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import reasons
 
 

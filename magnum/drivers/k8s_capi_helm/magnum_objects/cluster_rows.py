@@ -16,7 +16,7 @@ from magnum.objects import cluster_template as template_object
 
 
 class MagnumRows:
-    """``reconcile.cluster_rows.ClusterRows`` of a Magnum cluster.
+    """``reconcile.context.cluster_rows.ClusterRows`` of a Magnum cluster.
 
     :param is_recent: whether a nodegroup's row is so young that its request may still be validated.
     :ivar context: of Magnum.

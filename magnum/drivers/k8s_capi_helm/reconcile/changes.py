@@ -18,22 +18,21 @@ from magnum.drivers.k8s_capi_helm.model import (
     ReleaseRecord,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    adoption,
-    apply,
-    autoscaler_deployment,
-    autoscaling,
-    bisect,
-    lost_nodegroup_request,
-    nodegroups,
-    upgrade,
-)
-from magnum.drivers.k8s_capi_helm.reconcile.cluster_rows import ClusterRows
-from magnum.drivers.k8s_capi_helm.reconcile.context import (
+from magnum.drivers.k8s_capi_helm.reconcile.context.cluster_rows import ClusterRows
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
     AppliedRelease,
     Reconciliation,
     ReleaseSnapshot,
 )
+from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import (
+    autoscaling,
+    bisect,
+    lost_request,
+    nodegroups,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import adoption
+from magnum.drivers.k8s_capi_helm.reconcile.release import apply, autoscaler_deployment
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
 from magnum.drivers.k8s_capi_helm.values import change
 
 
@@ -123,7 +122,7 @@ def desired_changes(
     :raises errors.DriverError: the cloud or the management cluster cannot be asked.
     """
     base, recorded = bisect.accepted_release(run.clients, live), record.operations if record else ()
-    request = lost_nodegroup_request.without_unvalidated(request, recorded, base.values)
+    request = lost_request.without_unvalidated(request, recorded, base.values)
     operations = change.pending_changes(base.values, request, recorded)
     new = tuple(
         n for entry in operations if entry.verb is Verb.NODEGROUP_CREATE for n in entry.groups

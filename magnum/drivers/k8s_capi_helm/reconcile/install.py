@@ -22,14 +22,12 @@ from magnum.drivers.k8s_capi_helm.model import (
     secrets,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    adoption,
-    credential_secret,
-    requirements,
-    upgrade,
-)
-from magnum.drivers.k8s_capi_helm.reconcile import render as reconcile_render
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import adoption
+from magnum.drivers.k8s_capi_helm.reconcile.policy import requirements
+from magnum.drivers.k8s_capi_helm.reconcile.process import credential_secret
+from magnum.drivers.k8s_capi_helm.reconcile.release import render as reconcile_render
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
 from magnum.drivers.k8s_capi_helm.values import chart_family
 
 

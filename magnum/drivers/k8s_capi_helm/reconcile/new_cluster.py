@@ -16,8 +16,11 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     validate_nodegroup,
 )
 from magnum.drivers.k8s_capi_helm.model import Chart, CloudFacts, ClusterRequest, Json, names
-from magnum.drivers.k8s_capi_helm.reconcile import credentials, install, policy_check, upgrade
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile import install
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.credentials import credentials
+from magnum.drivers.k8s_capi_helm.reconcile.policy import policy_check
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
 
 
 def read_new_request(

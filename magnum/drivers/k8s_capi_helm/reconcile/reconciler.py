@@ -21,27 +21,25 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.model import request as model_request
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    adoption,
-    apply,
-    autoscaler_deployment,
-    autoscaling,
-    changes,
-    install,
-    newer_release,
-    pending,
-    prerequisites,
-    revisions,
-    upgrade,
-    upgrade_plan,
-)
-from magnum.drivers.k8s_capi_helm.reconcile.cluster_rows import ClusterRows
-from magnum.drivers.k8s_capi_helm.reconcile.context import (
+from magnum.drivers.k8s_capi_helm.reconcile import changes, install
+from magnum.drivers.k8s_capi_helm.reconcile.context.cluster_rows import ClusterRows
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
     AppliedRelease,
     Reconciliation,
     ReleaseSnapshot,
     UNKNOWN,
 )
+from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import autoscaling
+from magnum.drivers.k8s_capi_helm.reconcile.observe import newer_release, pending
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import adoption
+from magnum.drivers.k8s_capi_helm.reconcile.release import (
+    apply,
+    autoscaler_deployment,
+    prerequisites,
+    revisions,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import plan as upgrade_plan
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
 from magnum.drivers.k8s_capi_helm.values import change, deferred, upgrade_nodegroups
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 

@@ -26,8 +26,9 @@ from magnum.drivers.k8s_capi_helm.helm import manifest_diff
 from magnum.drivers.k8s_capi_helm.magnum_objects import notices
 from magnum.drivers.k8s_capi_helm.model import conditions, names, secrets
 from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of
-from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.process import credential_secret
 
 COLUMNS = ("Cluster", "UUID", "State", "Chart", "Result", "Changes", "Notices")
 _STATUSES = {

@@ -26,12 +26,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     secrets,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    adoption,
-    autoscaler_deployment,
-    ownership,
-)
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import adoption, ownership
+from magnum.drivers.k8s_capi_helm.reconcile.release import autoscaler_deployment
 from magnum.drivers.k8s_capi_helm.values import change
 
 

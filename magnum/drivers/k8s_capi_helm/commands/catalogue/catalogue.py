@@ -38,7 +38,7 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import (
 )
 from magnum.drivers.k8s_capi_helm.commands.templates.template_check import template_problems
 from magnum.drivers.k8s_capi_helm.model import Image
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = ("Kind", "Name", "Action", "Changes")
 

@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.templates import (
     Template,
 )
 from magnum.drivers.k8s_capi_helm.model import ListedImage
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 #: Properties that say what an image is: those that the driver and Magnum read, and Nova's.
 _PROPERTIES = ("os_distro", "kube_version", "magnum_driver", "hw_architecture", "architecture")

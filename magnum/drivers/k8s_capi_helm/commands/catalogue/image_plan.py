@@ -13,7 +13,7 @@ from magnum.drivers.k8s_capi_helm.commands.catalogue.file import Catalogue, data
 from magnum.drivers.k8s_capi_helm.commands.catalogue.plan import CatalogueChange
 from magnum.drivers.k8s_capi_helm.commands.templates.images import architecture_problems
 from magnum.drivers.k8s_capi_helm.model import cloud, Image, ListedImage
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 _PUBLIC = "public"
 

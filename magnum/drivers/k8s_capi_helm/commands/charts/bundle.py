@@ -41,7 +41,7 @@ from magnum.drivers.k8s_capi_helm.commands.templates.template_check import first
 from magnum.drivers.k8s_capi_helm.helm import ChartPackages
 from magnum.drivers.k8s_capi_helm.labels.versions import is_full_version, plain
 from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = ("Kind", "Name", "Digest", "Needed by", "Finding")
 _CHARTS, _LIST, _IMAGES = "charts", "bundle.json", "images"

@@ -12,7 +12,7 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, Oper
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import conditions, names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = ("Chart", "Digest", "Source", "Clusters", "Without copy", "Host", "Next")
 _SHORT = 12

@@ -23,8 +23,8 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import (
     Rows,
 )
 from magnum.drivers.k8s_capi_helm.model import Chart
-from magnum.drivers.k8s_capi_helm.reconcile import upgrade
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
 
 COLUMNS = ("For", "Chart", "Digest", "Source", "Path", "Finding")
 _LOST = (

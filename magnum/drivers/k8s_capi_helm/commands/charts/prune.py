@@ -21,8 +21,8 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, Oper
 from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import ReleaseRecord
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 
 COLUMNS = ("Chart", "Digest", "KiB", "Used by", "Action")
 _SHORT = 12

@@ -17,7 +17,7 @@ from magnum.drivers.k8s_capi_helm.commands.check.result import (
     warning_result,
 )
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = ("Check", "Status", "Finding")
 RunCheck = Callable[[Reconciliation], Iterator[CheckResult]]

@@ -12,8 +12,8 @@ from magnum.drivers.k8s_capi_helm.commands.check.result import (
     good_result,
     warning_result,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import ca_bundle
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import ca_bundle
 
 
 def check_cloud(run: Reconciliation) -> Iterator[CheckResult]:

@@ -27,8 +27,8 @@ from magnum.drivers.k8s_capi_helm.model.management_cluster import (
     is_own_stack_id,
     management_of,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import upgrade
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
 
 _CHART_LABELS = ("capi_helm_chart_name", "capi_helm_chart_repo", "capi_helm_chart_version")
 

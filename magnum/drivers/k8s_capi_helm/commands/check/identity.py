@@ -35,8 +35,8 @@ from magnum.drivers.k8s_capi_helm.model.management_cluster import (
     is_own_stack_id,
     management_of,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
-from magnum.drivers.k8s_capi_helm.reconcile.project_namespace import ROLE
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.release.project_namespace import ROLE
 
 #: The roles that an operator applies: what is checked is what is documented.
 ROLES = pathlib.Path(k8s_capi_helm.__file__).parent / "manifests" / "rbac.yaml"

@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.commands.check.result import (
     warning_result,
 )
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import controller_leases
 
 _CLUSTER_API = (

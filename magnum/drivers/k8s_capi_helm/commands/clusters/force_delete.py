@@ -18,8 +18,9 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import (
     Rows,
 )
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, secrets
-from magnum.drivers.k8s_capi_helm.reconcile import forced_deletion, ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.deletion import forced_deletion
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 
 COLUMNS = ("Where", "Resource", "ID", "State")
 _MANAGEMENT = "management cluster"

@@ -28,8 +28,8 @@ from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of, release_of
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import certificate_expiry, health, issue, machines
 
 COLUMNS = (

@@ -16,8 +16,9 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import (
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.model import CloudCluster, conditions, names, secrets
 from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of
-from magnum.drivers.k8s_capi_helm.reconcile import forced_deletion, ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.deletion import forced_deletion
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 
 COLUMNS = ("Cluster", "UUID", "Resource", "ID", "Finding")
 _Row = tuple[str, str, str, str, str]

@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import (
 )
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, secrets
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = ("Cluster", "UUID", "Paused", "Since", "Reason")
 #: Annotations of a Cluster that an operator has paused: since when, and why.

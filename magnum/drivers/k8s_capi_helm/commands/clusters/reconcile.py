@@ -12,7 +12,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import (
     find_own_cluster,
 )
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.objects import Cluster
 
 COLUMNS = ("Cluster", "UUID", "Before", "After", "Health", "Reason")

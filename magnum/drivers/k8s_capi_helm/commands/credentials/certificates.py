@@ -27,8 +27,8 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import (
     Rows,
 )
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, secrets
-from magnum.drivers.k8s_capi_helm.reconcile import ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.drivers.k8s_capi_helm.status import certificate_expiry, machines
 
 COLUMNS = ("Cluster", "UUID", "Certificate", "Expires", "Days", "Next")

@@ -24,8 +24,9 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import (
 )
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, secrets
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.process import credential_secret
 
 COLUMNS = ("Cluster", "UUID", "User", "Credential", "Status", "Expires", "Next")
 #: Of a credential, or of a whole user, that Keystone does not tell about.

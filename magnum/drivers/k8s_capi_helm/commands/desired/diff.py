@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, Oper
 from magnum.drivers.k8s_capi_helm.commands.output.secret_mask import MASK, SecretMask
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = ("Object", "Field", "Live", "Desired", "Machines", "Minutes")
 

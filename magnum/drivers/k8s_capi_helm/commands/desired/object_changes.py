@@ -14,7 +14,7 @@ from magnum.drivers.k8s_capi_helm.helm import manifest_diff, release_secret
 from magnum.drivers.k8s_capi_helm.helm.deployed_objects import DeployedObjects
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 
 class ChangeKind(str, enum.Enum):

@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import (
     find_template,
 )
 from magnum.drivers.k8s_capi_helm.commands.output.lister import Program
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 _CHART_VERSION = "capi_helm_chart_version"
 

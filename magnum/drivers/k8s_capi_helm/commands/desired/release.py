@@ -24,16 +24,16 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    autoscaler_deployment,
-    bisect,
-    changes,
-    policy_check,
-    revisions,
-    upgrade,
-    upgrade_plan,
+from magnum.drivers.k8s_capi_helm.reconcile import changes
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
+    Reconciliation,
+    ReleaseSnapshot,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import bisect
+from magnum.drivers.k8s_capi_helm.reconcile.policy import policy_check
+from magnum.drivers.k8s_capi_helm.reconcile.release import autoscaler_deployment, revisions
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import plan as upgrade_plan
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
 from magnum.drivers.k8s_capi_helm.values import change, deferred, upgrade_nodegroups
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade

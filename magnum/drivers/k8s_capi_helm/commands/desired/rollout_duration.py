@@ -17,7 +17,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm.commands.desired.object_changes import ChangeKind, ObjectChange
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, LiveRelease, names
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 #: Where the cluster has no machine to measure by.
 DEFAULT_MINUTES = 5.0

@@ -26,7 +26,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.magnum_objects.fields import FIELDS
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 #: Names that are printed instead of one that does not exist.
 _NEAREST = 5

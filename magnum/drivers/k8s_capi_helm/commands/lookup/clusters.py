@@ -18,8 +18,8 @@ from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, ReleaseRecord, secrets
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 
 #: Namespace and release.
 ReleaseKey = tuple[str, str]

@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     ReleaseRecord,
     secrets,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 
 class NamespaceReader:

@@ -15,9 +15,9 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import (
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.model import conditions, names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import moved_release, ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
-from magnum.drivers.k8s_capi_helm.reconcile.moved_release import Move
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import moved_release, ownership
+from magnum.drivers.k8s_capi_helm.reconcile.ownership.moved_release import Move
 
 COLUMNS = ("Cluster", "UUID", "Object", "Change")
 

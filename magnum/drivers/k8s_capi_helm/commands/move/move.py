@@ -26,9 +26,9 @@ from magnum.drivers.k8s_capi_helm.model.management_cluster import (
     release_of,
     with_management,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import moved_release, ownership
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import moved_release, ownership
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 
 COLUMNS = ("Cluster", "UUID", "Object", "Change")
 #: Seconds for ``clusterctl move`` of one namespace.

@@ -16,7 +16,7 @@ from oslo_utils import strutils
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.output.installation import InstallationCheck
 from magnum.drivers.k8s_capi_helm.helm import failures
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 
 class ExitStatus(enum.IntEnum):

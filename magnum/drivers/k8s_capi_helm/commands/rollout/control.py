@@ -11,7 +11,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.plan import resume_rollout
 from magnum.drivers.k8s_capi_helm.commands.rollout.record import Rollout, RolloutState
 from magnum.drivers.k8s_capi_helm.commands.rollout.run import RolloutCommand
 from magnum.drivers.k8s_capi_helm.commands.rollout.store import RolloutStore
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 
 class RolloutPause(RolloutCommand):

@@ -44,7 +44,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.steps import RolloutSteps
 from magnum.drivers.k8s_capi_helm.commands.rollout.store import RolloutStore, StoredRollout
 from magnum.drivers.k8s_capi_helm.labels.maintenance_window import common_opening
 from magnum.drivers.k8s_capi_helm.magnum_objects import cluster_labels
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 PATCH_COLUMNS = ("Cluster", "UUID", "Project", "From", "To", "Template", "Window")
 

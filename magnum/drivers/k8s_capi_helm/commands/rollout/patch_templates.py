@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.labels import versions
 from magnum.drivers.k8s_capi_helm.magnum_objects import cluster_labels
 from magnum.drivers.k8s_capi_helm.model import Image
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 #: What two templates of the same clusters may differ in.
 _OWN_FIELDS = frozenset(

@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.status import (
 )
 from magnum.drivers.k8s_capi_helm.commands.rollout.steps import RolloutSteps
 from magnum.drivers.k8s_capi_helm.commands.rollout.store import RolloutStore
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 #: Seconds between two looks at Magnum's records.
 _INTERVAL = 15.0

@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.steps import RolloutSteps
 from magnum.drivers.k8s_capi_helm.commands.rollout.store import RolloutStore
 from magnum.drivers.k8s_capi_helm.labels.maintenance_window import common_opening
 from magnum.drivers.k8s_capi_helm.magnum_objects import cluster_labels
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = (
     *("Wave", "Cluster", "UUID", "Project", "Template"),

@@ -26,7 +26,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.record import (
 )
 from magnum.drivers.k8s_capi_helm.commands.rollout.store import RolloutStore
 from magnum.drivers.k8s_capi_helm.magnum_objects import cluster_labels
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = ("Name", "State", "Template", "Wave", "Done", "Of", "Failed", "Skipped", "Next", "Reason")
 MEMBER_COLUMNS = ("Wave", "Cluster", "UUID", "State", "Since", "Window", "Next", "Reason")

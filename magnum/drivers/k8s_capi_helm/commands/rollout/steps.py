@@ -24,8 +24,9 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.record import Rollout, Rollou
 from magnum.drivers.k8s_capi_helm.commands.rollout.status import observed_clusters
 from magnum.drivers.k8s_capi_helm.commands.rollout.store import RolloutStore, StoredRollout
 from magnum.drivers.k8s_capi_helm.labels.maintenance_window import common_opening
-from magnum.drivers.k8s_capi_helm.reconcile import ownership, planned_upgrade
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import planned_upgrade
 
 
 class RolloutSteps(OperatorLister):

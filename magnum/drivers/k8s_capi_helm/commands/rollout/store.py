@@ -19,8 +19,8 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.record import (
     RolloutState,
 )
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
-from magnum.drivers.k8s_capi_helm.reconcile import project_namespace
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.release import project_namespace
 from magnum.drivers.k8s_capi_helm.values import pod_security
 
 _PROJECT = "rollouts"

@@ -22,8 +22,8 @@ from magnum.drivers.k8s_capi_helm.helm import release_secret
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 
 #: Lines of a log that are kept, the newest ones.
 _LOG_LINES = 20_000

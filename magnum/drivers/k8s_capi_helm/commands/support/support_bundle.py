@@ -31,7 +31,7 @@ from magnum.drivers.k8s_capi_helm.commands.output.secret_mask import SecretMask
 from magnum.drivers.k8s_capi_helm.commands.support import bundle_files
 from magnum.drivers.k8s_capi_helm.commands.support.bundle_files import BundleSource
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = ("File", "Bytes", "Content")
 _README = """\

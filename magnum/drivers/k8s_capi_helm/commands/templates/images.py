@@ -17,7 +17,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.templates import (
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.labels import versions
 from magnum.drivers.k8s_capi_helm.model import cloud, Image, ListedImage, names
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = (
     "Image",

@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
 )
 from magnum.drivers.k8s_capi_helm.model import Chart, Image, Json, ResolvedNames
 from magnum.drivers.k8s_capi_helm.reconcile import new_cluster
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COE = "kubernetes"
 _UUID = "00000000-0000-4000-8000-000000000000"

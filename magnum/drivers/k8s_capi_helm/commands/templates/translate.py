@@ -13,7 +13,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import find_template
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.commands.output.secret_mask import is_sensitive, MASK, SecretMask
 from magnum.drivers.k8s_capi_helm.magnum_objects import notices, template
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = ("Label or field", "Value", "Becomes", "Advice")
 

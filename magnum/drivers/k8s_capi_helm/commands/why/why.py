@@ -20,9 +20,13 @@ from magnum.drivers.k8s_capi_helm.commands.why.object_rows import Row
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import Verdict
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.reconcile import observe, observe_cluster, ownership
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
-from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
+    Reconciliation,
+    ReleaseSnapshot,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.observe import observe, observe_cluster
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.process.credential_check import CredentialCheck
 from magnum.drivers.k8s_capi_helm.status import health, issue
 
 COLUMNS = ("Object", "State", "Message")

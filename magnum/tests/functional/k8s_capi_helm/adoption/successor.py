@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup import namespace_reader
 from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.handlers import reconciliation
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
-from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import FakeCloud
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import views

@@ -24,7 +24,7 @@ from magnum.drivers.k8s_capi_helm.commands.registry.image_reference import (
     parse_reference,
 )
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile.clients import BUNDLED
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import BUNDLED
 from magnum.tests.functional.k8s_capi_helm.charts import registry_program, rendering
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (

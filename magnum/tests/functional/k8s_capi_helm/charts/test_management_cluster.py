@@ -151,7 +151,7 @@ class ReferenceTest(unittest.TestCase):
 
     def test_its_pod_is_restricted_and_the_operators(self) -> None:
         from magnum.drivers.k8s_capi_helm.model import Chart
-        from magnum.drivers.k8s_capi_helm.reconcile import autoscaler_deployment
+        from magnum.drivers.k8s_capi_helm.reconcile.release import autoscaler_deployment
         from magnum.tests.unit.drivers.k8s_capi_helm.test_management_cluster_isolation import CONF
 
         try:

@@ -24,8 +24,10 @@ from magnum.drivers.k8s_capi_helm.model import (
     names,
     secrets,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import clients, moved_release, project_namespace
-from magnum.drivers.k8s_capi_helm.reconcile.moved_release import Move
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import moved_release
+from magnum.drivers.k8s_capi_helm.reconcile.ownership.moved_release import Move
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
+from magnum.drivers.k8s_capi_helm.reconcile.release import project_namespace
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.clusterctl import program
 from sandbox import management, processes

@@ -144,7 +144,7 @@ _STATUS = (
     Mutant(
         "watched-alone",
         "what was watched alone makes COMPLETE and HEALTHY, however far the watch is behind",
-        f"{DRIVER}/reconcile/observe.py",
+        f"{DRIVER}/reconcile/observe/observe.py",
         "    changes = not read.is_readable or (\n"
         "        case.may_finish and news.is_change("
         "verdict, subject.state, subject.health_of(verdict))\n"
@@ -156,7 +156,7 @@ _STATUS = (
     Mutant(
         "watch-upgrades-workers",
         "a watch alone says that the control plane is upgraded, and workers follow",
-        f"{DRIVER}/reconcile/upgrade.py",
+        f"{DRIVER}/reconcile/upgrade/upgrade.py",
         "    return _with_objects(run, current, live)\n",
         "    return dataclasses.replace(current, objects=current.observed)\n",
         Suite.UNIT,
@@ -192,7 +192,7 @@ _STATUS = (
     Mutant(
         "prompted-end",
         "a look out of turn ends what is in progress",
-        f"{DRIVER}/reconcile/observe.py",
+        f"{DRIVER}/reconcile/observe/observe.py",
         "    if not may_finish:\n        verdict = news.without_ends(verdict, subject.state)\n",
         "",
         Suite.UNIT,
@@ -281,7 +281,7 @@ _CHANGE = (
     Mutant(
         "older-record-believed",
         "a release whose newest revisions are lost counts as what runs",
-        f"{DRIVER}/reconcile/revisions.py",
+        f"{DRIVER}/reconcile/release/revisions.py",
         "if live.revision >= known.newest and live.whole >= known.last_applied:",
         "if deployed_release.revision:",
         Suite.UNIT,
@@ -290,7 +290,7 @@ _CHANGE = (
     Mutant(
         "superseded-record-believed",
         "a revision that a later one has superseded counts as the newest",
-        f"{DRIVER}/reconcile/revisions.py",
+        f"{DRIVER}/reconcile/release/revisions.py",
         "if live.status != _SUPERSEDED:",
         "if deployed_release.status:",
         Suite.UNIT,
@@ -299,7 +299,7 @@ _CHANGE = (
     Mutant(
         "living-group-cleared",
         "what is there of a refused nodegroup is deleted, Nodes or not",
-        f"{DRIVER}/reconcile/nodegroups.py",
+        f"{DRIVER}/reconcile/nodegroups/nodegroups.py",
         'if node := conditions.at_path(machine, "status", "nodeRef", "name"):',
         'if node := conditions.at_path(machine, "status", "nodeRef", "none"):',
         Suite.UNIT,
@@ -335,7 +335,7 @@ _CHANGE = (
     Mutant(
         "secret-in-values",
         "the credential stands in the values, and so in Helm's release",
-        f"{DRIVER}/reconcile/apply.py",
+        f"{DRIVER}/reconcile/release/apply.py",
         "        deployed = clients.helm.apply(",
         "        name = prerequisites.names.credential_secret(request.release)\n"
         "        secret = clients.kube.get(prerequisites.names.SECRET, request.namespace, name)\n"
@@ -424,7 +424,7 @@ _DELETION = (
     Mutant(
         "anybodys-release",
         "a release of another cluster is taken for ours",
-        f"{DRIVER}/reconcile/ownership.py",
+        f"{DRIVER}/reconcile/ownership/ownership.py",
         "return record if record.cluster_uuid == release_owner.cluster_uuid else None",
         "return record if record.cluster_uuid else None",
         Suite.UNIT,
@@ -442,7 +442,7 @@ _DELETION = (
     Mutant(
         "one-witness",
         "a management cluster that was moved or half restored makes a running cluster gone",
-        f"{DRIVER}/reconcile/orphans.py",
+        f"{DRIVER}/reconcile/deletion/orphans.py",
         "    if servers:\n",
         "    if False:\n",
         Suite.UNIT,
@@ -451,7 +451,7 @@ _DELETION = (
     Mutant(
         "refused-is-gone",
         "what Nova, Octavia or Neutron refuses to tell counts as nothing left",
-        f"{DRIVER}/reconcile/orphans.py",
+        f"{DRIVER}/reconcile/deletion/orphans.py",
         'return f"{errors.Cause.PERMISSION}: {_UNTOLD.format(error=error)}"',
         'return ""',
         Suite.UNIT,
@@ -478,7 +478,7 @@ _DELETION = (
     Mutant(
         "deletion-believed",
         "a credential counts as deleted because something answered the request",
-        f"{DRIVER}/reconcile/credentials.py",
+        f"{DRIVER}/reconcile/credentials/credentials.py",
         "if ids and (remaining :=",
         "if not ids and (remaining :=",
         Suite.UNIT,
@@ -505,7 +505,7 @@ _DELETION = (
     Mutant(
         "secret-that-nobody-reads",
         "a rotation writes the Secret of the usual name, whichever Cluster API reads",
-        f"{DRIVER}/reconcile/credential_rotation.py",
+        f"{DRIVER}/reconcile/credentials/rotation.py",
         "secret_name=secret_name)",
         "secret_name=None)",
         Suite.UNIT,
@@ -514,7 +514,7 @@ _DELETION = (
     Mutant(
         "services-with-machines",
         "load balancers of Services go while machines can still make them again",
-        f"{DRIVER}/reconcile/orphans.py",
+        f"{DRIVER}/reconcile/deletion/orphans.py",
         "if observed.machines != () or",
         "if",
         Suite.UNIT,
@@ -523,7 +523,7 @@ _DELETION = (
     Mutant(
         "janitor-says-nothing",
         "what a janitor has not deleted is not named",
-        f"{DRIVER}/reconcile/orphans.py",
+        f"{DRIVER}/reconcile/deletion/orphans.py",
         "cloud_orphans.service_resources(owner.release, owner.project_id)",
         "()",
         Suite.UNIT,
@@ -532,7 +532,7 @@ _DELETION = (
     Mutant(
         "janitor-overtaken",
         "the driver deletes what a janitor has taken on itself",
-        f"{DRIVER}/reconcile/orphans.py",
+        f"{DRIVER}/reconcile/deletion/orphans.py",
         "        if _has_janitor(network):\n",
         "        if False:\n",
         Suite.UNIT,
@@ -541,7 +541,7 @@ _DELETION = (
     Mutant(
         "namespace-of-the-operator",
         "a namespace is deleted that the driver has not created",
-        f"{DRIVER}/reconcile/project_namespace.py",
+        f"{DRIVER}/reconcile/release/project_namespace.py",
         'annotations.get(names.CREATED_NAMESPACE) == "true"',
         "True",
         Suite.UNIT,
@@ -550,7 +550,7 @@ _DELETION = (
     Mutant(
         "namespace-labelled-otherwise",
         "a namespace is deleted although someone has labelled it",
-        f"{DRIVER}/reconcile/project_namespace.py",
+        f"{DRIVER}/reconcile/release/project_namespace.py",
         "        and labels.keys() <= own_labels | {_NAME_LABEL}\n",
         "",
         Suite.UNIT,
@@ -559,7 +559,7 @@ _DELETION = (
     Mutant(
         "namespace-in-use",
         "a namespace is deleted with the objects of others in it",
-        f"{DRIVER}/reconcile/project_namespace.py",
+        f"{DRIVER}/reconcile/release/project_namespace.py",
         "            if (kind.group, kind.plural, name) not in _ALWAYS_THERE:\n",
         "            if kind.name == names.LEASE.name:\n",
         Suite.UNIT,
@@ -568,7 +568,7 @@ _DELETION = (
     Mutant(
         "namespace-of-any-version",
         "a namespace is deleted that a new cluster is created in meanwhile",
-        f"{DRIVER}/reconcile/project_namespace.py",
+        f"{DRIVER}/reconcile/release/project_namespace.py",
         '            version=metadata["resourceVersion"],\n',
         "",
         Suite.UNIT,
@@ -577,7 +577,7 @@ _DELETION = (
     Mutant(
         "create-leaves-no-trace",
         "a create changes nothing of the namespace that a deletion compares",
-        f"{DRIVER}/reconcile/project_namespace.py",
+        f"{DRIVER}/reconcile/release/project_namespace.py",
         "        return _record_release(clients, request, obj)\n",
         "        return True\n",
         Suite.UNIT,
@@ -586,7 +586,7 @@ _DELETION = (
     Mutant(
         "another-namespace-of-that-name",
         "a create believes in a Lease that went with its namespace, as there is another one",
-        f"{DRIVER}/reconcile/project_namespace.py",
+        f"{DRIVER}/reconcile/release/project_namespace.py",
         '        and current["metadata"]["uid"] == obj["metadata"]["uid"]\n',
         "",
         Suite.UNIT,
@@ -643,7 +643,7 @@ _FOUNDING = (
     Mutant(
         "credential-forgotten",
         "an application credential that could not be saved is not taken back",
-        f"{DRIVER}/reconcile/prerequisites.py",
+        f"{DRIVER}/reconcile/release/prerequisites.py",
         "cloud.delete_credential(user_id, credential_id)",
         "LOG.error(credential_id)",
         Suite.UNIT,
@@ -661,7 +661,7 @@ _FOUNDING = (
     Mutant(
         "belongings-left",
         "server groups and the API's floating IP outlive their cluster",
-        f"{DRIVER}/reconcile/deletion.py",
+        f"{DRIVER}/reconcile/deletion/deletion.py",
         "            provision.delete_resources(cloud(), owner)\n",
         "",
         Suite.UNIT,
@@ -742,7 +742,7 @@ _FOUNDING = (
     Mutant(
         "administrators-see-all",
         "who is shown what is in all projects is asked as if it were a member of one",
-        f"{DRIVER}/reconcile/clients.py",
+        f"{DRIVER}/reconcile/process/clients.py",
         "is_admin=bool(context.is_admin)",
         "is_admin=False",
         Suite.UNIT,
@@ -751,7 +751,7 @@ _FOUNDING = (
     Mutant(
         "names-resolved-again",
         "a deferred upgrade looks the image's name up again",
-        f"{DRIVER}/reconcile/upgrade_plan.py",
+        f"{DRIVER}/reconcile/upgrade/plan.py",
         "interface=interface, lookup=operation.resolved_names",
         "interface=interface",
         Suite.UNIT,
@@ -955,7 +955,7 @@ _REGIONS = (
     Mutant(
         "cinders-region",
         "clouds.yaml names the region of one service's option",
-        f"{DRIVER}/reconcile/prerequisites.py",
+        f"{DRIVER}/reconcile/release/prerequisites.py",
         "                region=region,",
         "                region=conf.cinder_client.region_name,",
         Suite.UNIT,
@@ -1141,7 +1141,7 @@ _MANAGEMENT = (
     Mutant(
         "not-corrected",
         "a release with a tenant's image counts as done, and its health says nothing",
-        f"{DRIVER}/reconcile/autoscaler_deployment.py",
+        f"{DRIVER}/reconcile/release/autoscaler_deployment.py",
         "    return desired != live.values\n",
         "    return False\n",
         Suite.UNIT,
@@ -1150,7 +1150,7 @@ _MANAGEMENT = (
     Mutant(
         "stops-pods",
         "a namespace enforces a level with which an autoscaler in it cannot start again",
-        f"{DRIVER}/reconcile/project_namespace.py",
+        f"{DRIVER}/reconcile/release/project_namespace.py",
         "    if all(pod_security.is_restricted(pod) for pod in pods):\n",
         "    if pods or not pods:\n",
         Suite.UNIT,
@@ -1180,7 +1180,7 @@ _BOUNDS = (
     Mutant(
         "missing-looked-for-for-ever",
         "what is missing in a cluster is looked for each minute, for ever",
-        f"{DRIVER}/reconcile/addon_check.py",
+        f"{DRIVER}/reconcile/process/addon_check.py",
         "_SOON * float(1 << min(last.poor - 1, 10))",
         "_SOON",
         Suite.UNIT,
@@ -1324,7 +1324,7 @@ _BOUNDS = (
     Mutant(
         "unreadable-is-unchanged",
         "what could not be read counts as what it was at the last evaluation",
-        f"{DRIVER}/reconcile/evaluation_inputs.py",
+        f"{DRIVER}/reconcile/observe/evaluation_inputs.py",
         " or Missing.UNREADABLE in versions:",
         ":",
         Suite.UNIT,
@@ -1333,7 +1333,7 @@ _BOUNDS = (
     Mutant(
         "verdict-for-ever",
         "an evaluation holds beyond a deadline, as long as no object changes",
-        f"{DRIVER}/reconcile/evaluation_cache.py",
+        f"{DRIVER}/reconcile/process/evaluation_cache.py",
         "return self.since <= now <= self.until",
         "return self.since <= now",
         Suite.UNIT,
@@ -1342,7 +1342,7 @@ _BOUNDS = (
     Mutant(
         "versions-do-not-matter",
         "a pass reads nothing although an object has changed",
-        f"{DRIVER}/reconcile/evaluation_cache.py",
+        f"{DRIVER}/reconcile/process/evaluation_cache.py",
         "or found.versions != versions or",
         "or",
         Suite.UNIT,
@@ -1387,7 +1387,7 @@ _BOUNDS = (
     Mutant(
         "first-snapshot-behind",
         "the first of two confirming snapshots comes from watches that are behind the Lease",
-        f"{DRIVER}/reconcile/observe.py",
+        f"{DRIVER}/reconcile/observe/observe.py",
         "    return watched_version != record.version",
         "    return False",
         Suite.UNIT,
@@ -1396,7 +1396,7 @@ _BOUNDS = (
     Mutant(
         "ends-by-watching",
         "an operation ends by what was watched alone",
-        f"{DRIVER}/reconcile/observe.py",
+        f"{DRIVER}/reconcile/observe/observe.py",
         "    if not view.watched or judgement.changes:\n        return view.watched",
         "    if not view.watched or judgement.changes:\n        return False",
         Suite.UNIT,
@@ -1405,7 +1405,7 @@ _BOUNDS = (
     Mutant(
         "dead-conductors-nodegroups",
         "a nodegroup of which neither the cluster's row nor the Lease tells is never seen",
-        f"{DRIVER}/reconcile/evaluation_cache.py",
+        f"{DRIVER}/reconcile/process/evaluation_cache.py",
         "            if found.inputs.magnum != magnum():\n",
         "            if False:\n",
         Suite.UNIT,
@@ -1414,7 +1414,7 @@ _BOUNDS = (
     Mutant(
         "time-changes-nothing",
         "a verdict is kept for longer than the time lets it hold",
-        f"{DRIVER}/reconcile/verdict_duration.py",
+        f"{DRIVER}/reconcile/observe/verdict_duration.py",
         "        return status.evaluate(later, state, now + after) == verdict",
         "        return True",
         Suite.UNIT,
@@ -1423,7 +1423,7 @@ _BOUNDS = (
     Mutant(
         "cloud-not-asked-again",
         "what OpenStack was asked for is not asked for again as long as no object changes",
-        f"{DRIVER}/reconcile/verdict_duration.py",
+        f"{DRIVER}/reconcile/observe/verdict_duration.py",
         "        return _SHORTEST\n\n",
         "        return _DURATIONS[0]\n\n",
         Suite.UNIT,
@@ -1432,7 +1432,7 @@ _BOUNDS = (
     Mutant(
         "lease-version-ignored",
         "record and release are used again although another conductor has written the Lease",
-        f"{DRIVER}/reconcile/evaluation_cache.py",
+        f"{DRIVER}/reconcile/process/evaluation_cache.py",
         "(found.record.version != version)",
         "False",
         Suite.UNIT,
@@ -1477,7 +1477,7 @@ _BOUNDS = (
     Mutant(
         "charts-of-two-deletions",
         "two deletions at once leave the copy of their chart",
-        f"{DRIVER}/reconcile/deletion.py",
+        f"{DRIVER}/reconcile/deletion/deletion.py",
         "    if step.action is DeletionAction.DONE:\n",
         "    if False:\n",
         Suite.UNIT,
@@ -1519,7 +1519,7 @@ _FUNCTIONAL = (
     Mutant(
         "no-rights",
         "the driver does not bind its role in the namespaces that it makes",
-        f"{DRIVER}/reconcile/project_namespace.py",
+        f"{DRIVER}/reconcile/release/project_namespace.py",
         '"subjects": [_own_subject(clients)],',
         '"subjects": [],',
         Suite.FUNCTIONAL,
@@ -1579,7 +1579,7 @@ _CLOCKS = (
     Mutant(
         "leases-by-the-conductors-clock",
         "The age of a look counts by the conductor's clock in a file that was not to.",
-        f"{DRIVER}/reconcile/orphans.py",
+        f"{DRIVER}/reconcile/deletion/orphans.py",
         "timestamps.is_older(requested_at, observed, _PORT_PATIENCE)",
         "observed.at - requested_at > _PORT_PATIENCE",
         Suite.UNIT,
@@ -1597,7 +1597,7 @@ _CLOCKS = (
     Mutant(
         "restarts-forget-silence",
         "A controller that was silent for one process is alive for the next one.",
-        f"{DRIVER}/reconcile/controller_check.py",
+        f"{DRIVER}/reconcile/process/controller_check.py",
         " or recorded_stale.get(lease.controller)",
         "",
         Suite.UNIT,
@@ -1606,7 +1606,7 @@ _CLOCKS = (
     Mutant(
         "restarts-forget-credentials",
         "A dead credential is a good one for a conductor that has just begun.",
-        f"{DRIVER}/reconcile/credential_check.py",
+        f"{DRIVER}/reconcile/process/credential_check.py",
         "last or (now - _SELDOM * self._chance(), recorded_text)",
         'last or (now - _SELDOM * self._chance(), "")',
         Suite.UNIT,
@@ -1615,7 +1615,7 @@ _CLOCKS = (
     Mutant(
         "restarts-forget-addons",
         "What is missing in a cluster is there for a conductor that has just begun.",
-        f"{DRIVER}/reconcile/addon_check.py",
+        f"{DRIVER}/reconcile/process/addon_check.py",
         "if recorded_text and known is None:",
         "if not recorded_text:",
         Suite.UNIT,
@@ -1669,7 +1669,7 @@ _CLOCKS = (
     Mutant(
         "authorities-with-comments",
         "Each cluster's Secret has what explains Mozilla's certificates.",
-        f"{DRIVER}/reconcile/clients.py",
+        f"{DRIVER}/reconcile/process/clients.py",
         "certificates = [] if own else _CERTIFICATE.findall(text)",
         "certificates = []",
         Suite.UNIT,
@@ -1687,7 +1687,7 @@ _CLOCKS = (
     Mutant(
         "sightings-for-ever",
         "What no process lives long enough to watch is waited for without end.",
-        f"{DRIVER}/reconcile/caches.py",
+        f"{DRIVER}/reconcile/process/caches.py",
         "return max(seen, now - created_at - CLOCKS_DIFFER)",
         "return seen",
         Suite.UNIT,
@@ -1696,7 +1696,7 @@ _CLOCKS = (
     Mutant(
         "sightings-by-clocks",
         "The time of a row is held against the clock of another host.",
-        f"{DRIVER}/reconcile/caches.py",
+        f"{DRIVER}/reconcile/process/caches.py",
         "return max(seen, now - created_at - CLOCKS_DIFFER)",
         "return max(seen, now - created_at)",
         Suite.UNIT,
@@ -1932,7 +1932,7 @@ _SITES = (
     Mutant(
         "nodes-from-watch",
         "the second look at machines is the watch's first one",
-        f"{DRIVER}/reconcile/observe.py",
+        f"{DRIVER}/reconcile/observe/observe.py",
         "frozenset({names.OPENSTACK_CLUSTER, names.HELM_RELEASE, names.MANIFESTS})",
         "frozenset({names.MACHINE, names.HELM_RELEASE, names.MANIFESTS})",
         Suite.UNIT,
@@ -1941,7 +1941,7 @@ _SITES = (
     Mutant(
         "release-of-others",
         "a release is believed although another conductor has written the Lease meanwhile",
-        f"{DRIVER}/reconcile/evaluation_cache.py",
+        f"{DRIVER}/reconcile/process/evaluation_cache.py",
         "if found.record.version != record.previous_version:",
         "if False:",
         Suite.UNIT,
@@ -1950,7 +1950,7 @@ _SITES = (
     Mutant(
         "start-of-each",
         "a conductor that starts reads the release of each cluster by itself",
-        f"{DRIVER}/reconcile/read_release.py",
+        f"{DRIVER}/reconcile/observe/read_release.py",
         "            namespace_releases.cache_releases(clients, namespace, release, key)\n",
         "",
         Suite.UNIT,
@@ -1968,7 +1968,7 @@ _SITES = (
     Mutant(
         "all-for-one",
         "all releases of a namespace are read although most are cached",
-        f"{DRIVER}/reconcile/namespace_releases.py",
+        f"{DRIVER}/reconcile/observe/namespace_releases.py",
         "return missing if 2 * len(missing) > len(versions) else frozenset()",
         "return missing",
         Suite.UNIT,
@@ -1986,7 +1986,7 @@ _SITES = (
     Mutant(
         "release-for-ever",
         "each write of a verdict keeps a release for longer",
-        f"{DRIVER}/reconcile/evaluation_cache.py",
+        f"{DRIVER}/reconcile/process/evaluation_cache.py",
         "self._releases.put(release, current, found.until - self._clock())",
         "self._releases.put(release, current, 300.0)",
         Suite.UNIT,
@@ -2153,7 +2153,7 @@ _OPERATION = (
     Mutant(
         "diff-before-nodegroups",
         "a prediction leaves out the nodegroups that follow an upgrade",
-        f"{DRIVER}/reconcile/upgrade_plan.py",
+        f"{DRIVER}/reconcile/upgrade/plan.py",
         "    following = operation.groups if chart else ()\n",
         "    following = ()\n",
         Suite.UNIT,
@@ -2288,7 +2288,7 @@ _OPERATION = (
     Mutant(
         "rollout-notice-stays",
         "a tenant reads of an upgrade that is made already",
-        f"{DRIVER}/reconcile/planned_upgrade.py",
+        f"{DRIVER}/reconcile/upgrade/planned_upgrade.py",
         "    if planned is None or planned.template == cluster.cluster_template_id:\n",
         "    if planned is None:\n",
         Suite.UNIT,
@@ -2345,7 +2345,7 @@ _MANAGEMENTS = (
     Mutant(
         "draining-is-no-condition",
         "a draining management cluster gets new clusters",
-        f"{DRIVER}/reconcile/management_choice.py",
+        f"{DRIVER}/reconcile/policy/management_choice.py",
         "    if management.is_draining:\n",
         "    if False:\n",
         Suite.UNIT,
@@ -2354,7 +2354,7 @@ _MANAGEMENTS = (
     Mutant(
         "silent-management-cluster-is-chosen",
         "a new cluster goes to a management cluster that does not respond",
-        f"{DRIVER}/reconcile/management_choice.py",
+        f"{DRIVER}/reconcile/policy/management_choice.py",
         "by_weight(responding or found, ",
         "by_weight(found, ",
         Suite.UNIT,

@@ -28,9 +28,9 @@ from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import conditions, names
-from magnum.drivers.k8s_capi_helm.reconcile import project_namespace
-from magnum.drivers.k8s_capi_helm.reconcile.caches import Cache
-from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.caches import Cache
+from magnum.drivers.k8s_capi_helm.reconcile.process.controller_check import ControllerCheck
+from magnum.drivers.k8s_capi_helm.reconcile.release import project_namespace
 from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import controller_check, helm, release_lease
 

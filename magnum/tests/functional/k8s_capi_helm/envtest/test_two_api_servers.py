@@ -19,7 +19,7 @@ import testtools
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.clusters import list_clusters
 from magnum.drivers.k8s_capi_helm.model import Json, names
-from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.unit.drivers.k8s_capi_helm.test_management_clusters import config_with_magnum
 from sandbox import processes

@@ -27,7 +27,8 @@ from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.helm import release_secret
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import clock, names, secrets
-from magnum.drivers.k8s_capi_helm.reconcile import caches, clients, install
+from magnum.drivers.k8s_capi_helm.reconcile import install
+from magnum.drivers.k8s_capi_helm.reconcile.process import caches, clients
 from magnum.tests.functional.k8s_capi_helm.adoption import conductor as plain
 from magnum.tests.functional.k8s_capi_helm.kills.cluster_api import QuickClusters
 from magnum.tests.functional.k8s_capi_helm.kills.project import Cloud, LOG, Project

@@ -31,8 +31,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     NodeGroupRequest,
     secrets,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import clients, prerequisites
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
+from magnum.drivers.k8s_capi_helm.reconcile.release import prerequisites
 from magnum.tests.functional.k8s_capi_helm.regions import tls
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from sandbox import cloud, processes

@@ -32,7 +32,7 @@ from magnum.drivers.k8s_capi_helm.handlers import reconciliation
 from magnum.drivers.k8s_capi_helm.lease import holder
 from magnum.drivers.k8s_capi_helm.metrics.registry import process_metrics
 from magnum.drivers.k8s_capi_helm.model import Json, names
-from magnum.drivers.k8s_capi_helm.reconcile import caches, clients
+from magnum.drivers.k8s_capi_helm.reconcile.process import caches, clients
 from magnum.service import periodic
 from magnum.tests.functional.k8s_capi_helm.adoption.setting import CLUSTER
 from magnum.tests.functional.k8s_capi_helm.kills import cluster_api, conductor, project

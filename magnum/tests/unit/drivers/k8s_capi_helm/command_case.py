@@ -16,7 +16,7 @@ import fixtures
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm.commands.app import OperatorApp
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase
 from magnum_k8s_capi_helm.conductor import MagnumConductor
 

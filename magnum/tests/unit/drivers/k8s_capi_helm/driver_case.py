@@ -35,9 +35,9 @@ from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.handlers import reconciliation
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import clients
-from magnum.drivers.k8s_capi_helm.reconcile.caches import FinishedOnce, FirstSeen
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
+from magnum.drivers.k8s_capi_helm.reconcile.process.caches import FinishedOnce, FirstSeen
 from magnum.drivers.k8s_capi_helm.values import live, upgrade
 from magnum.service import periodic
 from magnum.tests.unit.db import base

@@ -15,7 +15,7 @@ import testtools
 from magnum.drivers.k8s_capi_helm import model
 from magnum.drivers.k8s_capi_helm.kube import tenant_budget
 from magnum.drivers.k8s_capi_helm.model import AddonInventory, Missing, names
-from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.addon_check import AddonCheck
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube, FakeWorkload
 from magnum.tests.unit.drivers.k8s_capi_helm.test_tenant_kubeconfig import kubeconfig_secret

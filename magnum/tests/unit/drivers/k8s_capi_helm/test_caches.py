@@ -7,7 +7,7 @@ import threading
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm.reconcile.caches import Cache
+from magnum.drivers.k8s_capi_helm.reconcile.process.caches import Cache
 
 
 class TestCache(testtools.TestCase):

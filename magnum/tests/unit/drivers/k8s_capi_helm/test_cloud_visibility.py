@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm import cloud, errors, labels
 from magnum.drivers.k8s_capi_helm.cloud import capabilities, compute, images, networks
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, NodeGroupRequest
-from magnum.drivers.k8s_capi_helm.reconcile import clients as reconcile_clients
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients as reconcile_clients
 from magnum.tests import base
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeApis, FakeCatalogue, views
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.views import SERVICE, Things, Viewer

@@ -16,7 +16,7 @@ import yaml
 from magnum.drivers.k8s_capi_helm import chart_store
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import names, Operation, Verb
-from magnum.drivers.k8s_capi_helm.reconcile.clients import BUNDLED
+from magnum.drivers.k8s_capi_helm.reconcile.process.clients import BUNDLED
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CommandCase,
     CRITICAL,

@@ -10,7 +10,7 @@ from openstack import exceptions as sdk_exceptions
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import forced_deletion
+from magnum.drivers.k8s_capi_helm.reconcile.deletion import forced_deletion
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CommandCase,
     OK,

@@ -13,7 +13,8 @@ from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.rollout.store import RolloutStore
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import ownership, planned_upgrade
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.upgrade import planned_upgrade
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CRITICAL,
     OK,

@@ -11,7 +11,7 @@ from magnum.drivers.k8s_capi_helm import lease
 from magnum.drivers.k8s_capi_helm.handlers import watch_trigger
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import observe
+from magnum.drivers.k8s_capi_helm.reconcile.observe import observe
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.test_status_task_with_watches import WatchingWorld

@@ -11,7 +11,7 @@ from magnum.drivers.k8s_capi_helm.handlers import status_task
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.model import names, Operation, Verb
 from magnum.drivers.k8s_capi_helm.reconcile import reconciler
-from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import ReleaseSnapshot
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 

@@ -17,11 +17,11 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import lease
 from magnum.drivers.k8s_capi_helm.lease import holder
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
-from magnum.drivers.k8s_capi_helm.reconcile.caches import FinishedOnce
-from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
-from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
+from magnum.drivers.k8s_capi_helm.reconcile.process.addon_check import AddonCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.caches import FinishedOnce
+from magnum.drivers.k8s_capi_helm.reconcile.process.controller_check import ControllerCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.evaluation_cache import EvaluationCache
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 
 #: Minutes: no limit on what a process has to see itself is longer.

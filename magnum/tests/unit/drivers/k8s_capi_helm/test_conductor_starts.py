@@ -13,8 +13,8 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import names, Revisions
-from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
+from magnum.drivers.k8s_capi_helm.reconcile.process.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.evaluation_cache import EvaluationCache
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.test_status_task_with_watches import WatchingWorld
 from tools import pass_conductor

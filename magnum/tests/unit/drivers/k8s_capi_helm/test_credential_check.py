@@ -10,7 +10,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, names, secrets
-from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.credential_check import CredentialCheck
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 

@@ -13,8 +13,8 @@ from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion
 from magnum.drivers.k8s_capi_helm.model import names, secrets
-from magnum.drivers.k8s_capi_helm.reconcile import deletion
-from magnum.drivers.k8s_capi_helm.reconcile.caches import FinishedOnce
+from magnum.drivers.k8s_capi_helm.reconcile.deletion import deletion
+from magnum.drivers.k8s_capi_helm.reconcile.process.caches import FinishedOnce
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, NAMESPACE, RELEASE
 

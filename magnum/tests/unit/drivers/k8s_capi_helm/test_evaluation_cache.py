@@ -13,8 +13,9 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model
 from magnum.drivers.k8s_capi_helm.model import Operation, ReleaseRecord, Verb
-from magnum.drivers.k8s_capi_helm.reconcile import evaluation_cache, evaluation_inputs
-from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.observe import evaluation_inputs
+from magnum.drivers.k8s_capi_helm.reconcile.process import evaluation_cache
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, RELEASE
 

@@ -7,7 +7,7 @@ import datetime
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm.reconcile.caches import CLOCKS_DIFFER, FirstSeen
+from magnum.drivers.k8s_capi_helm.reconcile.process.caches import CLOCKS_DIFFER, FirstSeen
 
 NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc)
 MINUTE = datetime.timedelta(minutes=1)

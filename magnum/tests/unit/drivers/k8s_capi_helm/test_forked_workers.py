@@ -19,7 +19,7 @@ import magnum.conf
 from magnum.drivers.k8s_capi_helm import conf
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server
 
 CONF = magnum.conf.CONF

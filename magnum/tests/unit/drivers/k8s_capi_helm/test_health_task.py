@@ -12,8 +12,8 @@ import fixtures
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
-from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.addon_check import AddonCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.controller_check import ControllerCheck
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.test_tenant_kubeconfig import kubeconfig_secret

@@ -24,7 +24,7 @@ from oslo_service import loopingcall
 from magnum import objects
 from magnum.drivers.k8s_capi_helm.errors import column_limits
 from magnum.drivers.k8s_capi_helm.model import conditions, names
-from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.addon_check import AddonCheck
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, call_counts
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import (

@@ -69,7 +69,9 @@ class TestRefusal(LawCase):
             ("commands/check/host.py", "reconcile.upgrade"),
             ("cloud/client.py", "cloud.preflight.message"),
             ("cloud/preflight/checks.py", "cloud.preflight.message"),
-            ("reconcile/clients.py", "reconcile.context"),
+            ("reconcile/reconciler.py", "reconcile.observe.pending"),
+            ("reconcile/deletion/deletion.py", "reconcile.ownership.ownership"),
+            ("status/health.py", "status.issue"),
         ):
             self.assertIsNone(self.refusal(path, name), (path, name))
 
@@ -81,6 +83,9 @@ class TestRefusal(LawCase):
             ("commands/output/lister.py", "commands.lookup.clusters"),
             ("commands/lookup/clusters.py", "commands.clusters"),
             ("cloud/preflight/checks.py", "cloud.client"),
+            ("reconcile/observe/observe.py", "reconcile.reconciler"),
+            ("reconcile/process/clients.py", "reconcile.context.reconciliation"),
+            ("reconcile/release/apply.py", "reconcile.upgrade.upgrade"),
         ):
             self.assertIsNotNone(self.refusal(path, name), (path, name))
 

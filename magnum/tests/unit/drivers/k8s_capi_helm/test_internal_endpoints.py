@@ -20,8 +20,9 @@ import yaml
 import magnum.conf
 from magnum.drivers.k8s_capi_helm import conf, errors
 from magnum.drivers.k8s_capi_helm.model import CredentialRoles, names, secrets
-from magnum.drivers.k8s_capi_helm.reconcile import clients, prerequisites
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
+from magnum.drivers.k8s_capi_helm.reconcile.release import prerequisites
 from magnum.tests import base
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, test_cloud
 from magnum.tests.unit.drivers.k8s_capi_helm.test_cloud_regions import CLIENTS, HOME, RegionCase

@@ -13,7 +13,7 @@ import dataclasses
 from magnum.conductor.handlers import cluster_conductor
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
+from magnum.drivers.k8s_capi_helm.reconcile.process.evaluation_cache import EvaluationCache
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.test_status_task_with_watches import WatchingWorld
 

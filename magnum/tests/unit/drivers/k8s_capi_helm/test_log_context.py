@@ -226,7 +226,7 @@ class TestPasses(LogCase):
         self.lines.clear()
         self.pass_by()
         self.assert_about("status_task")
-        applied = [text for text in self.lines.texts if "reconcile.apply " in text]
+        applied = [text for text in self.lines.texts if "reconcile.release.apply " in text]
         for text in at_least_one(applied):
             self.assertIn(f"[{self.context.request_id} req-", text)
         for document in at_least_one(self.lines.documents[-1:]):
@@ -370,7 +370,10 @@ class TestModules(driver_case.DriverCase):
             if isinstance(logger, log.KeywordArgumentAdapter):
                 found.append(logger.logger)
         rooms = {one.name.removeprefix(f"{PACKAGE}.") for one in found if not one.filters}
-        only_of_commands = {"reconcile.forced_deletion", "reconcile.moved_release"}
+        only_of_commands = {
+            "reconcile.deletion.forced_deletion",
+            "reconcile.ownership.moved_release",
+        }
         self.assertEqual(set(), rooms - only_of_commands)
         # As the command does, which has loaded all of them by then.
         log_context.enable_log_context.__wrapped__()

@@ -17,7 +17,8 @@ from magnum.drivers.k8s_capi_helm.kube import kubeconfig
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import management_cluster, names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import ManagementCluster
-from magnum.drivers.k8s_capi_helm.reconcile import clients, management_choice
+from magnum.drivers.k8s_capi_helm.reconcile.policy import management_choice
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server
 from magnum.tests.unit.drivers.k8s_capi_helm.test_conf import config

@@ -15,8 +15,8 @@ from magnum.drivers.k8s_capi_helm import errors, lease
 from magnum.drivers.k8s_capi_helm.commands.move.complete_move import is_moved
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import Json, names
-from magnum.drivers.k8s_capi_helm.reconcile import moved_release, ownership
-from magnum.drivers.k8s_capi_helm.reconcile.moved_release import Move
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import moved_release, ownership
+from magnum.drivers.k8s_capi_helm.reconcile.ownership.moved_release import Move
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import CommandCase, UNKNOWN
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, NAMESPACE, RELEASE

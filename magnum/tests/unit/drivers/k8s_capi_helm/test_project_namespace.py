@@ -13,7 +13,7 @@ import fixtures
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, lease
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import project_namespace
+from magnum.drivers.k8s_capi_helm.reconcile.release import project_namespace
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, turns
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 

@@ -16,7 +16,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.controller_check import ControllerCheck
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, recordings_player
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.recordings_player import Film

@@ -39,7 +39,7 @@ SEPARATED = {
     "labels.network_types._URL": "https://a/a",
     "labels.network_types._PREFIX": "a/a.a_a--a",
     "labels.types._REPOSITORY": "/a.a:a",
-    "reconcile.autoscaler_deployment._NAME": "a.a:1/a-a/a",
+    "reconcile.release.autoscaler_deployment._NAME": "a.a:1/a-a/a",
     "status.json_sentence._TOKEN": '"a\\a\\a',
     "status.controller_leases._TOLD": "controllers a, a.a, ",
 }

@@ -14,7 +14,7 @@ from magnum.conductor.handlers import nodegroup_conductor
 from magnum.drivers.k8s_capi_helm import deadline, errors, lease
 from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import call_counts
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.turns import Turns

@@ -9,7 +9,8 @@ from typing import Any
 
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, ownership
+from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.process import credential_secret
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_conductor
 

@@ -41,9 +41,9 @@ DOT_FREE = re.compile(
 #: What stands for a name without dots in one module only.
 EXEMPT = {
     # Names of objects of the driver, which are those of releases.
-    "reconcile/adoption.py": re.compile(r"other|title"),
-    "reconcile/autoscaling.py": re.compile(r"len\(deployments\) or 'no'"),
-    "reconcile/credential_secret.py": re.compile(
+    "reconcile/ownership/adoption.py": re.compile(r"other|title"),
+    "reconcile/nodegroups/autoscaling.py": re.compile(r"len\(deployments\) or 'no'"),
+    "reconcile/process/credential_secret.py": re.compile(
         r"conditions\.name\(openstack_cluster\)|reference\['name'\]|kind|VALUE"
     ),
     "lease/malformed.py": re.compile(r"lease\['metadata'\]\.get\('name', ''\)"),

@@ -12,7 +12,7 @@ from magnum.drivers.k8s_capi_helm.handlers import failed_clusters, watch_trigger
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import DEFAULT_MANAGEMENT
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
+from magnum.drivers.k8s_capi_helm.reconcile.process.evaluation_cache import EvaluationCache
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case
 
 

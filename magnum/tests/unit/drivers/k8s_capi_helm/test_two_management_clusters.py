@@ -13,7 +13,7 @@ from magnum.drivers.k8s_capi_helm.conf import management_clusters
 from magnum.drivers.k8s_capi_helm.handlers import failed_clusters, watch_trigger
 from magnum.drivers.k8s_capi_helm.kube.informers import Informers
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import management_choice
+from magnum.drivers.k8s_capi_helm.reconcile.policy import management_choice
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.two_management_clusters import (
     GROUP,

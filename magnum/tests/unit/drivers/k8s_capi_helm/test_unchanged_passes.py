@@ -11,9 +11,9 @@ import datetime
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import names, Operation, Verb
-from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
-from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
+from magnum.drivers.k8s_capi_helm.reconcile.process.controller_check import ControllerCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.evaluation_cache import EvaluationCache
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.test_status_task_with_watches import WatchingWorld
 

@@ -15,7 +15,7 @@ from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, lease
 from magnum.drivers.k8s_capi_helm.conf import management_clusters
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, NAMESPACE
 

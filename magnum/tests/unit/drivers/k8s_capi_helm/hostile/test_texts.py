@@ -222,7 +222,7 @@ class TestInside(TextCase):
         look = builders.observed()
         look.addons[0]["status"]["resources"] = listed
         look.addons[0]["spec"]["targetNamespace"] = target
-        from magnum.drivers.k8s_capi_helm.reconcile import addon_check
+        from magnum.drivers.k8s_capi_helm.reconcile.process import addon_check
 
         for thing in workload_addons.expected(look.addons):
             path = addon_check._path(thing)

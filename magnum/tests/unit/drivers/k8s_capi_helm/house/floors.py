@@ -104,7 +104,8 @@ ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
     "values.reserved_keys": (frozenset({"reconcile"}), "keys that no overlay may set"),
 }
 #: Room -> its inner rooms, which are packages in it, and their floors in there. Files in no inner
-#: room count as one of the room's own name: of ``commands`` the program, which imports all.
+#: room count as one of the room's own name: of ``commands`` the program, which imports all, and of
+#: ``reconcile`` what creates a cluster or changes one, from its beginning to its end.
 INNER_FLOORS: dict[str, dict[str, int]] = {
     "commands": {
         "commands": 2,
@@ -126,6 +127,19 @@ INNER_FLOORS: dict[str, dict[str, int]] = {
         "output": 0,
     },
     "cloud": {"cloud": 1, "preflight": 0},
+    "reconcile": {
+        "reconcile": 5,
+        "observe": 4,
+        "credentials": 3,
+        "deletion": 3,
+        "ownership": 3,
+        "upgrade": 3,
+        "nodegroups": 2,
+        "policy": 2,
+        "release": 2,
+        "context": 1,
+        "process": 0,
+    },
 }
 #: What an inner room may import from one on the same floor.
 INNER_BESIDE: dict[str, frozenset[tuple[str, str]]] = {
@@ -140,11 +154,19 @@ INNER_BESIDE: dict[str, frozenset[tuple[str, str]]] = {
             ("support", "why"),
         }
     ),
+    "reconcile": frozenset(
+        {
+            ("deletion", "credentials"),
+            ("deletion", "ownership"),
+            ("nodegroups", "policy"),
+            ("release", "nodegroups"),
+        }
+    ),
 }
 #: The most files of one directory, and rooms that have more: only ever fewer rooms.
 MOST_FILES = 16
 LARGER_ROOMS = frozenset(
-    {"cloud", "handlers", "kube", "labels", "magnum_objects", "reconcile", "status", "values"}
+    {"cloud", "handlers", "kube", "labels", "magnum_objects", "status", "values"}
 )
 #: Rooms that know Magnum, and the one that knows oslo.config.
 KNOW_MAGNUM = frozenset({"driver", "handlers", "commands", "magnum_objects", "cloud"})

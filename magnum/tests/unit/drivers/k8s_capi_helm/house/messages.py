@@ -16,7 +16,7 @@ PAGE = CHECKOUT / "doc" / "source" / "user" / "status.rst"
 _ELSEWHERE = re.compile(
     r"(status|conf|commands)/.*|magnum_objects/fields\.py|kube/reflector\.py|labels/image_tags\.py"
     r"|labels/(addons|api_server|control_plane|kubernetes|maintenance(_window)?|network|nodes)\.py"
-    r"|reconcile/forced_deletion\.py"
+    r"|reconcile/deletion/forced_deletion\.py"
 )
 #: A full stop behind a word, a quote or what is filled in.
 _ENDS = re.compile(r"[\w')\x00]\.(?:\s|$)")

@@ -9,7 +9,7 @@ from typing import Any
 import uuid
 
 from magnum.drivers.k8s_capi_helm.model import Json, names, StaleController
-from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
+from magnum.drivers.k8s_capi_helm.reconcile.process.controller_check import ControllerCheck
 
 NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.timezone.utc)
 PATIENCE = datetime.timedelta(minutes=3)
