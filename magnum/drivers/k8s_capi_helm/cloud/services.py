@@ -16,7 +16,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.metrics import record
 from magnum.drivers.k8s_capi_helm.model import clock
-from magnum.drivers.k8s_capi_helm.status.public_text import public
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import public
 
 LOG = logging.getLogger(__name__)
 

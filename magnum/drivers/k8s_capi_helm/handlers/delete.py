@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import Verb
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
-from magnum.drivers.k8s_capi_helm.status import deletion_order
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
 
 
 def begin(begin_run: Callable[[], Reconciliation], cluster: Any) -> None:

@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconc
 from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.release import project_namespace
-from magnum.drivers.k8s_capi_helm.status import reasons
+from magnum.drivers.k8s_capi_helm.status.causes import reasons
 from magnum.objects import cluster as cluster_object
 
 LOG = logging.getLogger(__name__)

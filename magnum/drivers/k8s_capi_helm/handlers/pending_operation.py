@@ -29,7 +29,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import lost_request
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
-from magnum.drivers.k8s_capi_helm.status import reasons
+from magnum.drivers.k8s_capi_helm.status.causes import reasons
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 LOG = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.metrics.fleet import (
 from magnum.drivers.k8s_capi_helm.model import Verdict
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
-from magnum.drivers.k8s_capi_helm.status import issue
+from magnum.drivers.k8s_capi_helm.status.texts import issue
 
 #: In front of reasons of what only takes time.
 _WAITING = "waiting"

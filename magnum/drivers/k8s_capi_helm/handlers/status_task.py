@@ -28,11 +28,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects.cluster_rows import MagnumRows
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
-from magnum.drivers.k8s_capi_helm.model import (
-    ClusterRequest,
-    ReleaseRecord,
-    secrets,
-)
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, ReleaseRecord, secrets
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.reconcile import reconciler
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
@@ -45,7 +41,8 @@ from magnum.drivers.k8s_capi_helm.reconcile.observe import evaluation_inputs, ob
 from magnum.drivers.k8s_capi_helm.reconcile.observe.evaluation import Evaluation
 from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.process.evaluation_cache import Versions
-from magnum.drivers.k8s_capi_helm.status import deletion_order, reasons
+from magnum.drivers.k8s_capi_helm.status.causes import reasons
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
 
 LOG = logging.getLogger(__name__)
 

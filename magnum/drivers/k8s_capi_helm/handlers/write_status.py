@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.observe.evaluation import Evaluation
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
-from magnum.drivers.k8s_capi_helm.status import reasons
+from magnum.drivers.k8s_capi_helm.status.causes import reasons
 
 
 def write(

@@ -14,7 +14,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.errors import column_limits
 from magnum.drivers.k8s_capi_helm.helm import process
-from magnum.drivers.k8s_capi_helm.status.public_text import public
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import public
 
 LOG = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     UpgradeTarget,
 )
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.status import reasons
+from magnum.drivers.k8s_capi_helm.status.causes import reasons
 from magnum.drivers.k8s_capi_helm.values import upgrade
 
 #: The role of the control plane's nodegroup.

@@ -15,7 +15,8 @@ from magnum.drivers.k8s_capi_helm.magnum_objects.reader import entry_names_of, M
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import GroupState, LiveRelease, MagnumState, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
-from magnum.drivers.k8s_capi_helm.status import addons, reasons
+from magnum.drivers.k8s_capi_helm.status.causes import reasons
+from magnum.drivers.k8s_capi_helm.status.objects import addons
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade, upgrade_nodegroups
 

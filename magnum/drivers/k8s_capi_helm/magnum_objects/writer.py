@@ -12,7 +12,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import UpgradeTarget
-from magnum.drivers.k8s_capi_helm.status import reasons
+from magnum.drivers.k8s_capi_helm.status.causes import reasons
 from magnum.drivers.k8s_capi_helm.values import change, live, upgrade
 from magnum.objects import fields
 

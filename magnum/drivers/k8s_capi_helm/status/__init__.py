@@ -20,21 +20,20 @@ from magnum.drivers.k8s_capi_helm.model import (
     present,
     Verdict,
 )
-from magnum.drivers.k8s_capi_helm.status import (
+from magnum.drivers.k8s_capi_helm.status import health, nodegroups
+from magnum.drivers.k8s_capi_helm.status.causes import reasons
+from magnum.drivers.k8s_capi_helm.status.deletion import progress as deletion_progress
+from magnum.drivers.k8s_capi_helm.status.objects import (
     addons,
     certificate_expiry,
     control_plane,
-    deletion_progress,
     fingerprint,
     generations,
-    health,
     infrastructure,
     machine_deployment,
-    nodegroups,
-    reasons,
     timestamps,
 )
-from magnum.drivers.k8s_capi_helm.status.issue import Issue, shorten_reason
+from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue, shorten_reason
 
 __all__ = ["evaluate", "is_control_plane_ready", "servers_in_error"]
 

@@ -19,7 +19,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     Missing,
     Observed,
 )
-from magnum.drivers.k8s_capi_helm.status import (
+from magnum.drivers.k8s_capi_helm.status.causes import root_cause
+from magnum.drivers.k8s_capi_helm.status.objects import (
     addons,
     autoscaler,
     certificate_expiry,
@@ -28,11 +29,10 @@ from magnum.drivers.k8s_capi_helm.status import (
     machine_deployment,
     machine_stage,
     machines,
-    root_cause,
     workload_addons,
 )
-from magnum.drivers.k8s_capi_helm.status.issue import shorten_reason
-from magnum.drivers.k8s_capi_helm.status.public_text import first_sentence, public
+from magnum.drivers.k8s_capi_helm.status.texts.issue import shorten_reason
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import first_sentence, public
 
 HEALTHY = "HEALTHY"
 UNHEALTHY = "UNHEALTHY"

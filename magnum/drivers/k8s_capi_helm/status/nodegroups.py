@@ -14,15 +14,15 @@ from magnum.drivers.k8s_capi_helm.model import (
     Missing,
     Observed,
 )
-from magnum.drivers.k8s_capi_helm.status import (
+from magnum.drivers.k8s_capi_helm.status.causes import reasons
+from magnum.drivers.k8s_capi_helm.status.objects import (
     control_plane,
     fingerprint,
     generations,
     machine_deployment,
     machines,
-    reasons,
 )
-from magnum.drivers.k8s_capi_helm.status.issue import Issue
+from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
 
 _JUDGED = ("IN_PROGRESS", "FAILED")
 

@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm.commands.check.result import (
 )
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
-from magnum.drivers.k8s_capi_helm.status import controller_leases
+from magnum.drivers.k8s_capi_helm.status.objects import controller_leases
 
 _CLUSTER_API = (
     names.CLUSTER,

@@ -30,7 +30,9 @@ from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, ReleaseR
 from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of, release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
-from magnum.drivers.k8s_capi_helm.status import certificate_expiry, health, issue, machines
+from magnum.drivers.k8s_capi_helm.status import health
+from magnum.drivers.k8s_capi_helm.status.objects import certificate_expiry, machines
+from magnum.drivers.k8s_capi_helm.status.texts import issue
 
 COLUMNS = (
     *("Name", "UUID", "Project", "Status", "Health", "Reason", "Kubernetes", "Chart"),

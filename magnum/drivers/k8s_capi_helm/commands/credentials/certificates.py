@@ -29,7 +29,7 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import (
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
-from magnum.drivers.k8s_capi_helm.status import certificate_expiry, machines
+from magnum.drivers.k8s_capi_helm.status.objects import certificate_expiry, machines
 
 COLUMNS = ("Cluster", "UUID", "Certificate", "Expires", "Days", "Next")
 #: Secrets of a cluster with its certificate authorities, by the end of their names

@@ -18,8 +18,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     ReleaseRecord,
     Verdict,
 )
-from magnum.drivers.k8s_capi_helm.status import addons, health, machines
-from magnum.drivers.k8s_capi_helm.status.issue import unwrap_message
+from magnum.drivers.k8s_capi_helm.status import health
+from magnum.drivers.k8s_capi_helm.status.objects import addons, machines
+from magnum.drivers.k8s_capi_helm.status.texts.issue import unwrap_message
 
 _LONGEST_MESSAGE = 400
 

@@ -27,7 +27,8 @@ from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
 from magnum.drivers.k8s_capi_helm.reconcile.observe import observe, observe_cluster
 from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.process.credential_check import CredentialCheck
-from magnum.drivers.k8s_capi_helm.status import health, issue
+from magnum.drivers.k8s_capi_helm.status import health
+from magnum.drivers.k8s_capi_helm.status.texts import issue
 
 COLUMNS = ("Object", "State", "Message")
 _NOTHING = "nothing is wrong"

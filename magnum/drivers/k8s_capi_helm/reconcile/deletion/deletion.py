@@ -20,9 +20,10 @@ from magnum.drivers.k8s_capi_helm.reconcile.credentials import credentials
 from magnum.drivers.k8s_capi_helm.reconcile.deletion import orphans
 from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
-from magnum.drivers.k8s_capi_helm.status import deletion_order, reasons
-from magnum.drivers.k8s_capi_helm.status.deletion_order import DeletionAction, DeletionStep
-from magnum.drivers.k8s_capi_helm.status.issue import joined_reasons, shorten_reason
+from magnum.drivers.k8s_capi_helm.status.causes import reasons
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
+from magnum.drivers.k8s_capi_helm.status.deletion.order import DeletionAction, DeletionStep
+from magnum.drivers.k8s_capi_helm.status.texts.issue import joined_reasons, shorten_reason
 
 LOG = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed, secrets
-from magnum.drivers.k8s_capi_helm.status import timestamps
+from magnum.drivers.k8s_capi_helm.status.objects import timestamps
 
 LOG = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     ReleaseRecord,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
-from magnum.drivers.k8s_capi_helm.status import machine_deployment, machines
+from magnum.drivers.k8s_capi_helm.status.objects import machine_deployment, machines
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import nodegroups
 

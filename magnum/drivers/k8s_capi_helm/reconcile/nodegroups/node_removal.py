@@ -15,7 +15,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
-from magnum.drivers.k8s_capi_helm.status import machine_deployment, machines
+from magnum.drivers.k8s_capi_helm.status.objects import machine_deployment, machines
 
 LOG = logging.getLogger(__name__)
 

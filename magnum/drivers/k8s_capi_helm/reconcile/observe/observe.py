@@ -34,7 +34,8 @@ from magnum.drivers.k8s_capi_helm.reconcile.observe import (
 from magnum.drivers.k8s_capi_helm.reconcile.observe.evaluation import Evaluation
 from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.release import autoscaler_deployment, revisions
-from magnum.drivers.k8s_capi_helm.status import complete_messages, news
+from magnum.drivers.k8s_capi_helm.status import news
+from magnum.drivers.k8s_capi_helm.status.texts import complete_messages
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade_nodegroups
 

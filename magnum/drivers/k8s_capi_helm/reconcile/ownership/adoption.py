@@ -29,7 +29,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
-from magnum.drivers.k8s_capi_helm.status import machine_deployment, machines
+from magnum.drivers.k8s_capi_helm.status.objects import machine_deployment, machines
 
 LOG = logging.getLogger(__name__)
 

@@ -26,8 +26,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     WorkloadObject,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.process.caches import Cache
-from magnum.drivers.k8s_capi_helm.status import workload_addons
 from magnum.drivers.k8s_capi_helm.status.health import READY
+from magnum.drivers.k8s_capi_helm.status.objects import workload_addons
 
 LOG = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, StaleController
-from magnum.drivers.k8s_capi_helm.status import controller_leases, timestamps
+from magnum.drivers.k8s_capi_helm.status.objects import controller_leases, timestamps
 
 LOG = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
     Reconciliation,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.release import autoscaler_deployment, render
-from magnum.drivers.k8s_capi_helm.status import generations
+from magnum.drivers.k8s_capi_helm.status.objects import generations
 
 LOG = logging.getLogger(__name__)
 

@@ -135,7 +135,7 @@ _STATUS = (
     Mutant(
         "older-look",
         "a look from before Helm's last change is believed",
-        f"{DRIVER}/status/generations.py",
+        f"{DRIVER}/status/objects/generations.py",
         "if _generation(obj) < state.applied_generations.get(_uid(obj), 0):",
         "if _generation(obj) < 0:",
         Suite.UNIT,
@@ -404,7 +404,7 @@ _DELETION = (
     Mutant(
         "secret-first",
         "the credential is deleted before the machines, which then stay for ever",
-        f"{DRIVER}/status/deletion_order.py",
+        f"{DRIVER}/status/deletion/order.py",
         "    if release_present:\n",
         "    if secrets_present:\n        return DeletionStep(DeletionAction.REMOVE_SECRETS)\n"
         "    if release_present:\n",
@@ -414,7 +414,7 @@ _DELETION = (
     Mutant(
         "any-management-cluster",
         "an empty management cluster proves that a cluster is deleted",
-        f"{DRIVER}/status/deletion_order.py",
+        f"{DRIVER}/status/deletion/order.py",
         "    if not proof:\n"
         "        return DeletionStep(DeletionAction.NO_PROOF, NO_PROOF_SENTENCE)\n",
         "    if not proof:\n        return DeletionStep(DeletionAction.DONE)\n",
@@ -1540,7 +1540,7 @@ _WORDS = (
     Mutant(
         "addresses-to-tenants",
         "Addresses of the cloud's services stand in what tenants read.",
-        f"{DRIVER}/status/redaction.py",
+        f"{DRIVER}/status/texts/redaction.py",
         '        (rf"{_URL}", ""),\n',
         "",
         Suite.UNIT,
@@ -1570,7 +1570,7 @@ _CLOCKS = (
     Mutant(
         "conductors-clock",
         "How long something lasts is told by the conductor's clock.",
-        f"{DRIVER}/status/timestamps.py",
+        f"{DRIVER}/status/objects/timestamps.py",
         "    at = observed_at(observed)\n",
         "    at = observed.at\n",
         Suite.UNIT,
@@ -1588,7 +1588,7 @@ _CLOCKS = (
     Mutant(
         "restarts-forget-faults",
         "What was told is told again only when its time has passed for the new process.",
-        f"{DRIVER}/status/scope.py",
+        f"{DRIVER}/status/causes/scope.py",
         "self.is_reported(text) or timestamps",
         "timestamps",
         Suite.UNIT,
@@ -1678,7 +1678,7 @@ _CLOCKS = (
     Mutant(
         "remediation-forgotten",
         "Why a machine was given up is told no more once it goes.",
-        f"{DRIVER}/status/remediation.py",
+        f"{DRIVER}/status/causes/remediation.py",
         "if is_own_fault and conditions.is_terminating(machines_by_name[name]):",
         "if is_own_fault and not conditions.is_terminating(machines_by_name[name]):",
         Suite.UNIT,
@@ -1772,7 +1772,7 @@ _HOSTILE = (
     Mutant(
         "withheld-each-time",
         "the log has the same withheld message after each poll",
-        f"{DRIVER}/status/complete_messages.py",
+        f"{DRIVER}/status/texts/complete_messages.py",
         "    if is_health:\n",
         "    if not is_health:\n",
         Suite.UNIT,
@@ -1811,7 +1811,7 @@ _NAMES = (
     Mutant(
         "function-told",
         "A public function is called by a participle.",
-        f"{DRIVER}/status/messages.py",
+        f"{DRIVER}/status/texts/messages.py",
         "from __future__ import annotations\n",
         'from __future__ import annotations\n\n\ndef told() -> None:\n    """What was said."""\n',
         Suite.UNIT,

@@ -26,7 +26,7 @@ from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, Chart, names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile.deletion import deletion as reconcile_deletion
 from magnum.drivers.k8s_capi_helm.reconcile.process import clients
-from magnum.drivers.k8s_capi_helm.status import deletion_order
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.envtest import helm
 from magnum.tests.functional.k8s_capi_helm.envtest.test_charts import ChartCase

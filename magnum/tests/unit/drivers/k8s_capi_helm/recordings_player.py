@@ -23,7 +23,7 @@ import unittest
 
 from magnum.drivers.k8s_capi_helm import model
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.status import generations
+from magnum.drivers.k8s_capi_helm.status.objects import generations
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.builders import Json
 

@@ -11,7 +11,7 @@ from magnum import objects
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.status import deletion_order
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 
 

@@ -24,7 +24,7 @@ from magnum.drivers.k8s_capi_helm.helm import (
 )
 from magnum.drivers.k8s_capi_helm.helm.process import ProcessOutcome, ProcessResult
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, names
-from magnum.drivers.k8s_capi_helm.status import issue
+from magnum.drivers.k8s_capi_helm.status.texts import issue
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeHelm, FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm as suites_helm
 

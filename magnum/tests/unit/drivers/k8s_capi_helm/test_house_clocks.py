@@ -2,8 +2,8 @@
 """Where the conductor's clock has a part: a closed list, each place with its reason.
 
 How long something lasts on the management cluster is told by the times that its controllers write,
-among each other (``status/timestamps.py``), or by seconds that this process has counted. So no
-``now`` and no ``at`` of a look is subtracted from anything, or compared with it, but for these.
+among each other (``status/objects/timestamps.py``), or by seconds that this process has counted. So
+no ``now`` and no ``at`` of a look is subtracted from anything, or compared with it, but for these.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ALLOWED = {
     "reconcile/process/caches.py:age": "times of rows, a day more than clocks differ by",
     "status/__init__.py:_fresh": "the age of this process's own look",
     "status/health.py:_certificates": "a certificate ends when the world's clock says so",
-    "status/reasons.py:is_late": _DEADLINE,
+    "status/causes/reasons.py:is_late": _DEADLINE,
     "handlers/status_task.py:_is_late": _DEADLINE,
     "handlers/reconciliation.py:record_pass": _PROCESS,
     "handlers/reconciliation.py:_show": _PROCESS,

@@ -71,7 +71,7 @@ class TestRefusal(LawCase):
             ("cloud/preflight/checks.py", "cloud.preflight.message"),
             ("reconcile/reconciler.py", "reconcile.observe.pending"),
             ("reconcile/deletion/deletion.py", "reconcile.ownership.ownership"),
-            ("status/health.py", "status.issue"),
+            ("labels/parser.py", "labels.types"),
         ):
             self.assertIsNone(self.refusal(path, name), (path, name))
 
@@ -86,6 +86,7 @@ class TestRefusal(LawCase):
             ("reconcile/observe/observe.py", "reconcile.reconciler"),
             ("reconcile/process/clients.py", "reconcile.context.reconciliation"),
             ("reconcile/release/apply.py", "reconcile.upgrade.upgrade"),
+            ("status/objects/machines.py", "status.causes.root_cause"),
         ):
             self.assertIsNotNone(self.refusal(path, name), (path, name))
 

@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.kube.tenant_api import TenantApi, TenantApiUna
 from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import read_tenant_kubeconfig
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.status import infrastructure
+from magnum.drivers.k8s_capi_helm.status.objects import infrastructure
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, test_kube_tls, test_tenant_kubeconfig
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server

@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.kube.cache import ObjectCache
 from magnum.drivers.k8s_capi_helm.kube.informers import KINDS
 from magnum.drivers.k8s_capi_helm.kube.transform import transform
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
-from magnum.drivers.k8s_capi_helm.status import addons
+from magnum.drivers.k8s_capi_helm.status.objects import addons
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, recordings_player
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 

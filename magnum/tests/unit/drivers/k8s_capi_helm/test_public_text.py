@@ -19,8 +19,13 @@ import testtools
 from magnum.drivers.k8s_capi_helm import errors, model, status
 from magnum.drivers.k8s_capi_helm.cloud import services
 from magnum.drivers.k8s_capi_helm.helm import failures
-from magnum.drivers.k8s_capi_helm.status import complete_messages
-from magnum.drivers.k8s_capi_helm.status.public_text import LONGEST, public, public_text, WITHHELD
+from magnum.drivers.k8s_capi_helm.status.texts import complete_messages
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import (
+    LONGEST,
+    public,
+    public_text,
+    WITHHELD,
+)
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, recordings_player
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import ROOT, sources
 
@@ -199,7 +204,7 @@ wrapped = st.builds(
 #: The functions through which a message may go, and those that only look at one.
 THROUGH = frozenset({"public", "first_sentence", "cause_of", "search"})
 LOOKED_AT = {
-    "root_cause.py:_fault_of_machine": "the words by which a cause is found are told by none",
+    "causes/root_cause.py:_fault_of_machine": "words by which a cause is found: told by none",
     "health.py:_of_machine": "its first line, told through the function in the next one",
 }
 

@@ -24,7 +24,7 @@ import re
 import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
-from magnum.drivers.k8s_capi_helm.status import deletion_order
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
 from magnum.tests.unit.drivers.k8s_capi_helm import oracle, recordings_player
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.recordings_player import Film

@@ -21,7 +21,7 @@ import testtools
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import failures
-from magnum.drivers.k8s_capi_helm.status import public_text
+from magnum.drivers.k8s_capi_helm.status.texts import public_text
 from magnum.tests.unit.drivers.k8s_capi_helm.call_counts import calls
 
 # The parser of expressions, under the name that it has had until Python 3.10, too.
@@ -40,11 +40,11 @@ SEPARATED = {
     "labels.network_types._PREFIX": "a/a.a_a--a",
     "labels.types._REPOSITORY": "/a.a:a",
     "reconcile.release.autoscaler_deployment._NAME": "a.a:1/a-a/a",
-    "status.json_sentence._TOKEN": '"a\\a\\a',
-    "status.controller_leases._TOLD": "controllers a, a.a, ",
+    "status.texts.json_sentence._TOKEN": '"a\\a\\a',
+    "status.objects.controller_leases._TOLD": "controllers a, a.a, ",
 }
 #: Their expressions overlap on purpose, and read no more than some thousand characters, see below.
-CUT = ("status.public_text", "status.redaction")
+CUT = ("status.texts.public_text", "status.texts.redaction")
 
 
 def expressions() -> Iterator[tuple[str, str, re.Pattern[str]]]:

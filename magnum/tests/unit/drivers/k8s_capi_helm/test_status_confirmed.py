@@ -11,7 +11,7 @@ import datetime
 import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
-from magnum.drivers.k8s_capi_helm.status import generations
+from magnum.drivers.k8s_capi_helm.status.objects import generations
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.builders import Json, NOW
 from magnum.tests.unit.drivers.k8s_capi_helm.status_case import after, row, twice, VERSIONS

@@ -11,8 +11,8 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model
 from magnum.drivers.k8s_capi_helm.model import Missing, names
-from magnum.drivers.k8s_capi_helm.status import deletion_order
-from magnum.drivers.k8s_capi_helm.status.deletion_order import DeletionAction
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
+from magnum.drivers.k8s_capi_helm.status.deletion.order import DeletionAction
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 
 LISTS = ("servers", "machines", "machine_sets", "machine_deployments", "addons")

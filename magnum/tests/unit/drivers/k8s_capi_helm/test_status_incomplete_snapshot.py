@@ -11,7 +11,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import Missing
-from magnum.drivers.k8s_capi_helm.status import deletion_order
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.builders import Json, NOW
 

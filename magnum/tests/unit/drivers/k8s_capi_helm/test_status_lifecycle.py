@@ -11,7 +11,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import Missing
-from magnum.drivers.k8s_capi_helm.status import machine_stage
+from magnum.drivers.k8s_capi_helm.status.objects import machine_stage
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.builders import NOW
 from magnum.tests.unit.drivers.k8s_capi_helm.status_case import row, twice

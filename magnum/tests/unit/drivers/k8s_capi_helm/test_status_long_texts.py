@@ -11,7 +11,8 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm.kube import transform
 from magnum.drivers.k8s_capi_helm.model import conditions, names, observed
-from magnum.drivers.k8s_capi_helm.status import issue, messages, workload_addons
+from magnum.drivers.k8s_capi_helm.status.objects import workload_addons
+from magnum.drivers.k8s_capi_helm.status.texts import issue, messages
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.call_counts import calls
 

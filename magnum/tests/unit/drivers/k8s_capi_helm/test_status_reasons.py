@@ -11,7 +11,8 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.errors import Cause
-from magnum.drivers.k8s_capi_helm.status import infrastructure, issue
+from magnum.drivers.k8s_capi_helm.status.objects import infrastructure
+from magnum.drivers.k8s_capi_helm.status.texts import issue
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.builders import NOW
 

@@ -10,7 +10,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import AddonInventory, Missing, WorkloadObject
-from magnum.drivers.k8s_capi_helm.status import workload_addons
+from magnum.drivers.k8s_capi_helm.status.objects import workload_addons
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.builders import NOW
 

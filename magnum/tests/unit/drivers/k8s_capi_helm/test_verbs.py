@@ -18,7 +18,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile.process import clients
-from magnum.drivers.k8s_capi_helm.status import deletion_order
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, NAMESPACE, RELEASE
 

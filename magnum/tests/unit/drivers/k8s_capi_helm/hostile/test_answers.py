@@ -20,7 +20,8 @@ from magnum.drivers.k8s_capi_helm.kube import request as wire
 from magnum.drivers.k8s_capi_helm.kube import tenant_kubeconfig, transform
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import names, secrets
-from magnum.drivers.k8s_capi_helm.status import controller_leases, deletion_order
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
+from magnum.drivers.k8s_capi_helm.status.objects import controller_leases
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.tests import base
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, hostile, test_cloud

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from magnum.drivers.k8s_capi_helm import errors, model, status
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message
 from magnum.drivers.k8s_capi_helm.helm import failures
-from magnum.drivers.k8s_capi_helm.status import deletion_order, issue, messages, workload_addons
+from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
+from magnum.drivers.k8s_capi_helm.status.objects import workload_addons
+from magnum.drivers.k8s_capi_helm.status.texts import issue, messages
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, hostile
 
 NOW = builders.NOW

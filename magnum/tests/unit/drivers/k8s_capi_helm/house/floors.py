@@ -104,8 +104,9 @@ ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
     "values.reserved_keys": (frozenset({"reconcile"}), "keys that no overlay may set"),
 }
 #: Room -> its inner rooms, which are packages in it, and their floors in there. Files in no inner
-#: room count as one of the room's own name: of ``commands`` the program, which imports all, and of
-#: ``reconcile`` what creates a cluster or changes one, from its beginning to its end.
+#: room count as one of the room's own name: of ``commands`` the program, which imports all, of
+#: ``reconcile`` what creates a cluster or changes one, from its beginning to its end, and of
+#: ``status`` the verdict: of a cluster, of its nodegroups, of its health.
 INNER_FLOORS: dict[str, dict[str, int]] = {
     "commands": {
         "commands": 2,
@@ -140,6 +141,7 @@ INNER_FLOORS: dict[str, dict[str, int]] = {
         "context": 1,
         "process": 0,
     },
+    "status": {"status": 4, "deletion": 3, "causes": 2, "objects": 1, "texts": 0},
 }
 #: What an inner room may import from one on the same floor.
 INNER_BESIDE: dict[str, frozenset[tuple[str, str]]] = {
@@ -165,9 +167,7 @@ INNER_BESIDE: dict[str, frozenset[tuple[str, str]]] = {
 }
 #: The most files of one directory, and rooms that have more: only ever fewer rooms.
 MOST_FILES = 16
-LARGER_ROOMS = frozenset(
-    {"cloud", "handlers", "kube", "labels", "magnum_objects", "status", "values"}
-)
+LARGER_ROOMS = frozenset({"cloud", "handlers", "kube", "labels", "magnum_objects", "values"})
 #: Rooms that know Magnum, and the one that knows oslo.config.
 KNOW_MAGNUM = frozenset({"driver", "handlers", "commands", "magnum_objects", "cloud"})
 KNOW_OPTIONS = frozenset({"conf"})

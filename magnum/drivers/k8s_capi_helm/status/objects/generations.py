@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, MagnumState, Observed, present
-from magnum.drivers.k8s_capi_helm.status.issue import Issue
+from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
 
 
 def applied_generations(observed: Observed) -> dict[str, int]:

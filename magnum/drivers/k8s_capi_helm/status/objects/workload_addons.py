@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     observed,
     WorkloadObject,
 )
-from magnum.drivers.k8s_capi_helm.status import addons
+from magnum.drivers.k8s_capi_helm.status.objects import addons
 
 #: What runs, and what it reads. Of the rest each addon has dozens, which nobody deletes by mistake.
 KINDS: dict[tuple[str, str], names.Kind] = {

@@ -13,20 +13,16 @@ from magnum.drivers.k8s_capi_helm.model import (
     Missing,
     Observed,
 )
-from magnum.drivers.k8s_capi_helm.status import (
-    controller_leases,
-    machine_stage,
-    machines,
-    root_cause,
-)
-from magnum.drivers.k8s_capi_helm.status.issue import (
+from magnum.drivers.k8s_capi_helm.status.causes import root_cause
+from magnum.drivers.k8s_capi_helm.status.causes.scope import Scope, scope_of
+from magnum.drivers.k8s_capi_helm.status.objects import controller_leases, machine_stage, machines
+from magnum.drivers.k8s_capi_helm.status.texts.issue import (
     clause,
     Issue,
     joined_reasons,
     REASON_LIMIT,
     shorten_reason,
 )
-from magnum.drivers.k8s_capi_helm.status.scope import Scope, scope_of
 
 #: Until then an OpenStackCluster without any status is just new.
 SILENCE_PATIENCE = datetime.timedelta(minutes=3)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import datetime
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import timestamps
-from magnum.drivers.k8s_capi_helm.status.issue import Issue
+from magnum.drivers.k8s_capi_helm.status.objects import timestamps
+from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
 
 #: Until then a load balancer that is not there yet is just new.
 BALANCER_PATIENCE = datetime.timedelta(seconds=30)

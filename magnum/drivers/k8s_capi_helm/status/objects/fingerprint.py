@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Observed,
     present,
 )
-from magnum.drivers.k8s_capi_helm.status import machines
+from magnum.drivers.k8s_capi_helm.status.objects import machines
 
 
 def cluster_fingerprint(observed: Observed, state: MagnumState) -> str:

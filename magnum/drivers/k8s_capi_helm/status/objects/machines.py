@@ -8,7 +8,7 @@ import re
 
 from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names
-from magnum.drivers.k8s_capi_helm.status.issue import Issue
+from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
 
 #: Major, minor and patch of a version.
 _NUMBER = re.compile(r"\d+\.\d+\.\d+(?!\d)", re.ASCII)

@@ -16,17 +16,12 @@ import re
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import (
-    addons,
-    failure_events,
-    infrastructure,
-    machines,
-    messages,
-    remediation,
-)
-from magnum.drivers.k8s_capi_helm.status.issue import about, cause_of, Issue
-from magnum.drivers.k8s_capi_helm.status.public_text import first_sentence, public
-from magnum.drivers.k8s_capi_helm.status.scope import readable_objects, Scope, scope_of
+from magnum.drivers.k8s_capi_helm.status.causes import failure_events, remediation
+from magnum.drivers.k8s_capi_helm.status.causes.scope import readable_objects, Scope, scope_of
+from magnum.drivers.k8s_capi_helm.status.objects import addons, infrastructure, machines
+from magnum.drivers.k8s_capi_helm.status.texts import messages
+from magnum.drivers.k8s_capi_helm.status.texts.issue import about, cause_of, Issue
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import first_sentence, public
 
 #: Cluster API's own default for a node to appear; until then a booting machine is no fault.
 NODE_PATIENCE = datetime.timedelta(minutes=10)

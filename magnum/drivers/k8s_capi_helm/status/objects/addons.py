@@ -19,9 +19,9 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import addons as addon_objects
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
-from magnum.drivers.k8s_capi_helm.status import timestamps
-from magnum.drivers.k8s_capi_helm.status.issue import Issue
-from magnum.drivers.k8s_capi_helm.status.public_text import public
+from magnum.drivers.k8s_capi_helm.status.objects import timestamps
+from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import public
 
 #: Without one of each a cluster has no usable nodes or no volumes: they are part of COMPLETE.
 CORE: tuple[frozenset[str], ...] = (

@@ -13,7 +13,7 @@ import dataclasses
 import enum
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
-from magnum.drivers.k8s_capi_helm.status import deletion_progress
+from magnum.drivers.k8s_capi_helm.status.deletion import progress as deletion_progress
 
 #: Why a cluster is not given up when nothing shows that this is its management cluster.
 NO_PROOF_SENTENCE = (

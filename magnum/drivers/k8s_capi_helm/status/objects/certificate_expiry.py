@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import datetime
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import machines
+from magnum.drivers.k8s_capi_helm.status.objects import machines
 
 #: What is renewed by itself is renewed earlier than that.
 NEAR = datetime.timedelta(days=14)

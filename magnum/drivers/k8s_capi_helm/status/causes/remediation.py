@@ -13,8 +13,8 @@ import re
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import conditions, Json
-from magnum.drivers.k8s_capi_helm.status.issue import Issue
-from magnum.drivers.k8s_capi_helm.status.public_text import first_sentence
+from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import first_sentence
 
 #: As the MachineHealthCheck says it, in the reason of a row.
 _TOLD = re.compile(

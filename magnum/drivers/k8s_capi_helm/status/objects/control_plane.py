@@ -10,8 +10,8 @@ from packaging.version import Version
 
 from magnum.drivers.k8s_capi_helm.labels import versions
 from magnum.drivers.k8s_capi_helm.model import conditions, GroupState, Json, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import machines
-from magnum.drivers.k8s_capi_helm.status.issue import Issue
+from magnum.drivers.k8s_capi_helm.status.objects import machines
+from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
 
 _COUNTERS = ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")
 _UNKNOWN = Version("0")

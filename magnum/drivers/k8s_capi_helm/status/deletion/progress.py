@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import failure_events, messages
-from magnum.drivers.k8s_capi_helm.status.public_text import first_sentence, public
-from magnum.drivers.k8s_capi_helm.status.scope import readable_objects
+from magnum.drivers.k8s_capi_helm.status.causes import failure_events
+from magnum.drivers.k8s_capi_helm.status.causes.scope import readable_objects
+from magnum.drivers.k8s_capi_helm.status.texts import messages
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import first_sentence, public
 
 #: The object's own controller has done its part: whoever else holds it has to be named.
 _ENDED = "DeletionCompleted"

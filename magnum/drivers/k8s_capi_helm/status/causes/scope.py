@@ -14,7 +14,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Observed,
     present,
 )
-from magnum.drivers.k8s_capi_helm.status import machines, timestamps
+from magnum.drivers.k8s_capi_helm.status.objects import machines, timestamps
 
 #: So many characters of a reason tell it from others, also where it was cut.
 _BEGINNING = 80

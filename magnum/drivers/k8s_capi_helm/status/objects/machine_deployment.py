@@ -20,8 +20,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     Observed,
     present,
 )
-from magnum.drivers.k8s_capi_helm.status import machines
-from magnum.drivers.k8s_capi_helm.status.issue import Issue
+from magnum.drivers.k8s_capi_helm.status.objects import machines
+from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
 
 _REVISION = "machinedeployment.clusters.x-k8s.io/revision"
 #: The parts of a template whose change replaces machines.

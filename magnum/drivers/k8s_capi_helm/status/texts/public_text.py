@@ -16,8 +16,8 @@ import html
 import re
 
 from magnum.drivers.k8s_capi_helm.model import conditions
-from magnum.drivers.k8s_capi_helm.status import redaction
-from magnum.drivers.k8s_capi_helm.status.issue import unwrap_message
+from magnum.drivers.k8s_capi_helm.status.texts import redaction
+from magnum.drivers.k8s_capi_helm.status.texts.issue import unwrap_message
 
 #: Longer messages are cut before anything else is done with them, in characters.
 LONGEST = 8_000

@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     present,
     Verdict,
 )
-from magnum.drivers.k8s_capi_helm.status.public_text import LONGEST, public
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import LONGEST, public
 
 #: So many characters of a message tell it from others, and fit into any text that was cut.
 _BEGINNING = 40

@@ -10,7 +10,7 @@ import re
 
 from magnum.drivers.k8s_capi_helm.errors import Cause, column_limits
 from magnum.drivers.k8s_capi_helm.model import conditions, GroupState
-from magnum.drivers.k8s_capi_helm.status import json_sentence
+from magnum.drivers.k8s_capi_helm.status.texts import json_sentence
 
 #: Longest reason, in characters: one line in ``openstack coe cluster show`` and in Horizon.
 REASON_LIMIT = 250

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing
-from magnum.drivers.k8s_capi_helm.status.public_text import public
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import public
 
 
 def issue_of(deployments: tuple[Json, ...] | Missing) -> str | None:

@@ -8,10 +8,10 @@ import datetime
 import re
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import infrastructure, machines, timestamps
-from magnum.drivers.k8s_capi_helm.status.issue import about, cause_of, Issue
-from magnum.drivers.k8s_capi_helm.status.public_text import public
-from magnum.drivers.k8s_capi_helm.status.scope import readable_objects, Scope
+from magnum.drivers.k8s_capi_helm.status.causes.scope import readable_objects, Scope
+from magnum.drivers.k8s_capi_helm.status.objects import infrastructure, machines, timestamps
+from magnum.drivers.k8s_capi_helm.status.texts.issue import about, cause_of, Issue
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import public
 
 EVENT_AGE = datetime.timedelta(minutes=30)
 #: Reasons of events about what OpenStack did not create.

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json
-from magnum.drivers.k8s_capi_helm.status.issue import clause, Issue
-from magnum.drivers.k8s_capi_helm.status.public_text import first_sentence
+from magnum.drivers.k8s_capi_helm.status.texts.issue import clause, Issue
+from magnum.drivers.k8s_capi_helm.status.texts.public_text import first_sentence
 
 
 def stage(machine: Json) -> Issue:
