@@ -96,6 +96,10 @@ class SchemaTest(unittest.TestCase):
                     said = found.get("additionalProperties")
                     self.assertIs(closed, said, f"{chart.name}: {path}")
 
+    def test_no_rule_for_names_of_keys_makes_helm_name_another_place(self) -> None:
+        for chart in at_least_one(self.charts):
+            self.assertNotIn('"propertyNames"', (chart / "values.schema.json").read_text())
+
     def test_what_charts_around_it_share_is_let_through_and_changes_nothing(self) -> None:
         for chart, name in ((rendering.CLUSTER, "minimal"), (rendering.ADDONS, "standalone")):
             scenario = rendering.scenarios(chart)[name]
