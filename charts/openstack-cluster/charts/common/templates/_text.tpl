@@ -7,9 +7,9 @@
 {{- end -}}
 {{- end -}}
 
-{{/* A certificate in PEM, as a regular expression. */}}
+{{/* A certificate in PEM that OpenSSL reads, as a regular expression: lines, and none of them is empty. */}}
 {{- define "openstack-cluster.certificates.block" -}}
------BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----
+-----BEGIN CERTIFICATE-----[ \t\r]*\n\s*([ \t]*[A-Za-z0-9+/=][A-Za-z0-9+/= \t]*\r?\n)+-----END CERTIFICATE-----
 {{- end -}}
 
 {{/*

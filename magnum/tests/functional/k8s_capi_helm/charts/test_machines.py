@@ -50,10 +50,14 @@ class TextTest(unittest.TestCase):
             f"-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----"
             for body in ("b25l", "dHdv")
         )
+        # OpenSSL takes both.
+        windows, spaced = one.replace("\n", "\r\n"), one.replace("\n", " \n  ", 1)
         for text, wanted in (
             (f"# Root of {{{{ example }}}}\n=====\n{one}\n", one),
             (f"Certificate:\n    Serial: 1\n{one}\n\nTwo\n{two}\nend\n", f"{one}\n{two}"),
             (f"\n{one}\n\n{two}\n", f"{one}\n\n{two}"),
+            (windows, one),
+            (spaced, spaced),
         ):
             for spec in at_least_one(machines.both(machines.plain(trustedCAs={"own": text}))):
                 (path,) = (path for path in machines.files(spec) if "own." in path)

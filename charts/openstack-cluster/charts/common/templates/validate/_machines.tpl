@@ -54,7 +54,7 @@ is meant to be one; what else goes there as it is must not look like one. Argume
 {{- $blocks := include "openstack-cluster.certificates" $certificate -}}
 {{- $around := regexReplaceAll (include "openstack-cluster.certificates.block" .) $certificate "" -}}
 {{- if or (not $blocks) (regexMatch "-----(BEGIN|END) " $around) -}}
-{{- fail (printf "trustedCAs.%s is not a certificate in PEM: it begins with -----BEGIN CERTIFICATE----- and ends with -----END CERTIFICATE-----." $name) -}}
+{{- fail (printf "trustedCAs.%s is not a certificate in PEM: -----BEGIN CERTIFICATE-----, lines of Base64 and -----END CERTIFICATE----- begin a line each; in YAML, write | before them and not >." $name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
