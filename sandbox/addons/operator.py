@@ -145,11 +145,14 @@ class Operator:
         meta, cluster = addon["metadata"], seen.cluster or {}
         reference = rules.owner(cluster)
         owners = [dict(item) for item in meta.get("ownerReferences") or []]
-        missing = rules.labels(seen).items() - (meta.get("labels") or {}).items()
+        known = meta.get("labels") or {}
+        missing = dict(rules.labels(seen).items() - known.items())
         if missing or all(item["uid"] != reference["uid"] for item in owners):
-            others = [item for item in owners if item["uid"] != reference["uid"]]
-            patch = {"labels": dict(missing), "ownerReferences": [*others, reference]}
+            owners = [item for item in owners if item["uid"] != reference["uid"]] + [reference]
+            patch = {"labels": missing, "ownerReferences": owners}
             self._objects.patch_addon(addon, {"metadata": patch})
+            # Templates find both: else the next look would render other values, and Helm run again.
+            meta.update(labels={**known, **missing}, ownerReferences=owners)
 
     def _watch(self, seen: rules.Seen) -> None:
         """Watch what an addon takes values from, and the identity that templates find."""

@@ -6,9 +6,11 @@ What is broken raises what Jinja2, PyYAML or Python raise: the addon provider ha
 
 import base64
 from collections.abc import Iterable, Mapping
+import datetime
 import hashlib
 import json
 import re
+from types import GeneratorType
 from typing import Any
 
 import jinja2
@@ -48,14 +50,8 @@ def files(documents: Iterable[Any]) -> dict[str, Document]:
     :raises Exception: one has no API version, kind or name; an empty document is such a one.
     """
     return {
-        "_".join(
-            (
-                one["apiVersion"].replace("/", "_"),
-                one["kind"].lower(),
-                one["metadata"].get("namespace", ""),
-                f"{one['metadata']['name']}.yaml",
-            )
-        ): one
+        f"{one['apiVersion'].replace('/', '_')}_{one['kind'].lower()}"
+        f"_{one['metadata'].get('namespace', '')}_{one['metadata']['name']}.yaml": one
         for one in documents
     }
 
@@ -69,8 +65,8 @@ def mergeconcat(defaults: Any, *overrides: Any) -> Any:
         if isinstance(result, Mapping) and isinstance(override, Mapping):
             keys = [*result, *(key for key in override if key not in result)]
             result = {key: mergeconcat(result.get(key), override.get(key)) for key in keys}
-        elif isinstance(result, list) and isinstance(override, list):
-            result = result + override
+        elif isinstance(result, list | tuple) and isinstance(override, list | tuple):
+            result = [*result, *override]
         else:
             result = override
     return result
@@ -152,6 +148,13 @@ def _environment() -> jinja2.Environment:
 
 
 def _plain(value: Any) -> Any:
+    """What YAML and templates have and JSON has not, as pydantic's encoder writes it."""
     if isinstance(value, model.Model):
         return value.dump()
+    if isinstance(value, datetime.date):  # a datetime is one, too
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, set | GeneratorType):
+        return list(value)
     raise TypeError(f"Object of type {type(value).__name__!r} is not JSON serializable")

@@ -105,6 +105,12 @@ TEMPLATES = {
     ),
     "the spec of the addon as YAML": values("a:\n  {{ addon.spec.chart | toyaml | indent(2) }}"),
     "all of the addon's spec as YAML": values("a:\n  {{ addon.spec | toyaml | indent(2) }}"),
+    "a label that the addon has got just now": values(
+        "a: {{ addon.metadata.labels['addons.stackhpc.com/cluster'] }}", made={"a": "demo"}
+    ),
+    "its owner, which it has got just now": values(
+        "a: {{ addon.metadata.owner_references[0].name }}", made={"a": "demo"}
+    ),
     "toyaml of what is not there": values("a: {{ b | toyaml }}", ERROR),
     "b64encode of text": values("a: {{ 'x' | b64encode }}", ERROR),
     "b64encode of bytes": values("a: {{ 'x'.encode() | b64encode }}", made={"a": "eA=="}),
@@ -114,6 +120,17 @@ TEMPLATES = {
     "mergeconcat": values(
         "a: {{ {'l': [1], 'm': {'n': 1}} | mergeconcat({'l': [2], 'm': none}) }}",
         made={"a": {"l": [1, 2], "m": {"n": 1}}},
+    ),
+    "mergeconcat of pairs": values("a: {{ (1, 2) | mergeconcat([3]) }}", made={"a": [1, 2, 3]}),
+    "toyaml of a date, bytes and a set": values(
+        "a: {{ ('[2026-01-01, !!binary eA==, !!set {b}]' | fromyaml) | toyaml | tojson }}",
+        made={"a": "- '2026-01-01'\n- x\n- - b\n"},
+    ),
+    "toyaml of what a filter gives piece by piece": values(
+        "a: {{ [1, 2] | map('string') | toyaml | tojson }}", made={"a": "- '1'\n- '2'\n"}
+    ),
+    "toyaml of the time when the addon was made": values(
+        "a: {{ addon.metadata.creation_timestamp | toyaml }}"
     ),
     "fromyaml": values("a: {{ ('b: 1' | fromyaml).b }}", made={"a": 1}),
     "network and credential": values(
@@ -164,6 +181,9 @@ TEMPLATES = {
     "no source of manifests": Case(ready(manifests()), DONE, NEW, []),
     "an object without a name": objects("apiVersion: v1\nkind: A\nmetadata: {}\n", ERROR),
     "an object without a kind": objects("apiVersion: v1\nmetadata: {name: a}\n", ERROR),
+    "an object whose namespace is null": objects(
+        "apiVersion: v1\nkind: A\nmetadata: {name: a, namespace: null}\n", made=["v1_a_None_a.yaml"]
+    ),
     "an object that is text": objects("text", ERROR),
     "braces of Helm in an object": objects(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
