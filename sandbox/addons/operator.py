@@ -175,7 +175,8 @@ class Operator:
         documents = tenant_install.documents(addon, rendered)
         revision = int(status.get("revision") or 0)
         if self.deployed.get(meta["uid"]) != release:
-            await self._upgrade(addon, release, documents)
+            if not await self._upgrade(addon, release, documents):
+                return
             revision += 1
         elif status.get("phase") == Phase.DEPLOYED:
             return
@@ -189,27 +190,45 @@ class Operator:
 
     async def _upgrade(
         self, addon: rules.Document, release: Release, documents: list[Document]
-    ) -> None:
+    ) -> bool:
         """Let Helm install or upgrade a release, which makes objects in the addon's cluster.
 
+        :returns: whether it has; False if the addon was deleted meanwhile.
         :raises RuntimeError: Helm does not take it.
         """
         uid = addon["metadata"]["uid"]
         await self._status(addon, phase=rules.helm_phase(addon.get("status", {})))
         json.dumps(release.values)  # a date, which YAML has and JSON has not, is an error
         self._ended.discard(uid)
-        await self._helm(addon)
+        if not await self._helm(addon):
+            return False
         self._ended.add(uid)
         if not isinstance(release.values, dict):
             raise RuntimeError("Error: failed to parse values: they are no map")
         await self._inside(self._objects.install, addon, documents)
         self.deployed[uid] = release
+        return True
 
-    async def _helm(self, addon: rules.Document) -> None:
-        """A run of Helm: a pause, which the fault ``stuck`` makes endless."""
+    async def _helm(self, addon: rules.Document) -> bool:
+        """A run of Helm: a pause, which the fault ``stuck`` makes endless.
+
+        :returns: whether it came to its end: one for an addon that is deleted meanwhile is broken
+            off, or kopf would not let the addon go before Helm's timeout.
+        """
         await asyncio.sleep(self._options.install)
         while await asyncio.to_thread(self._stuck, addon["metadata"]["name"]):
+            if await asyncio.to_thread(self._is_deleted_now, addon):
+                return False
             await asyncio.sleep(STUCK_POLL)
+        return True
+
+    def _is_deleted_now(self, addon: rules.Document) -> bool:
+        meta = addon["metadata"]
+        if "deletionTimestamp" in meta:
+            return False
+        version, plural = f"{rules.GROUP}/{rules.VERSION}", rules.KINDS[addon["kind"]]
+        found = self._objects.get(version, meta["namespace"], plural, meta["name"])
+        return found is None or "deletionTimestamp" in found["metadata"]
 
     async def _inside(self, act: Callable[..., None], *arguments: Any) -> None:
         """Do something in the addon's cluster; where it does not answer, later once more."""

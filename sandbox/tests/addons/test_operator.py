@@ -23,6 +23,7 @@ class Shelf:
         self.different = different
         self.stuck_for = 0
         self.gone = False
+        self.deleted = False
         self.statuses: list[Document] = []
         self.patches: list[Document] = []
         self.watched: list[str] = []
@@ -35,7 +36,10 @@ class Shelf:
         return seen(dict(document), **self.different)
 
     def get(self, version: str, namespace: str, plural: str, name: str) -> Document | None:
-        """Only the ConfigMap with the faults is asked for; ``stuck`` ends after some looks."""
+        """The addon itself, or the ConfigMap with the faults; ``stuck`` ends after some looks."""
+        if plural in rules.KINDS.values():
+            deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+            return {"metadata": deleted if self.deleted else {}}
         self.stuck_for -= 1
         return {"data": {"stuck": "."}} if self.stuck_for >= 0 else None
 
@@ -141,6 +145,13 @@ class TestInstall(OperatorCase):
         self.run_on(shelf)
         self.assertEqual("Deployed", shelf.phases[-1])
 
+    def test_a_stuck_run_is_broken_off_when_the_addon_is_deleted(self) -> None:
+        shelf = Shelf()
+        shelf.stuck_for, shelf.deleted = 1000, True
+        self.run_on(shelf)
+        self.assertEqual(["Pending", "Installing"], shelf.phases)
+        self.assertEqual([], shelf.installed)
+
     def test_an_addon_deleted_meanwhile_is_no_error(self) -> None:
         shelf = Shelf()
         shelf.gone = True
@@ -242,6 +253,13 @@ class TestDelete(OperatorCase):
         shelf = Shelf()
         self.deleted(shelf)
         self.assertEqual(["Uninstalling"], shelf.phases)
+
+    def test_a_stuck_removal_is_not_broken_off(self) -> None:
+        shelf, document = Shelf(), addon()
+        document["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        shelf.stuck_for, shelf.deleted = 1, True
+        self.deleted(shelf, document)
+        self.assertEqual(-1, shelf.stuck_for)
 
     def test_an_addon_of_a_cluster_without_a_phase_is_an_error(self) -> None:
         shelf = Shelf(cluster={**cluster(), "status": {}})
