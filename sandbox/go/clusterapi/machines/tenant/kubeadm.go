@@ -43,7 +43,7 @@ func (c *Cluster) runPhases(ctx context.Context, m *controlPlane) error {
 		return err
 	}
 	for _, phase := range phases {
-		if slices.Contains(skipped, strings.Join(phase, "/")) {
+		if isSkipped(phase, skipped) {
 			continue
 		}
 		arguments := append([]string{"init", "phase"}, phase...)
@@ -53,6 +53,11 @@ func (c *Cluster) runPhases(ctx context.Context, m *controlPlane) error {
 		}
 	}
 	return os.WriteFile(done, nil, 0o600)
+}
+
+// isSkipped tells whether a phase, or the one that it is a part of, is skipped.
+func isSkipped(phase, skipped []string) bool {
+	return slices.Contains(skipped, phase[0]) || slices.Contains(skipped, strings.Join(phase, "/"))
 }
 
 func (c *Cluster) kubeadm(ctx context.Context, m *controlPlane, arguments []string) error {

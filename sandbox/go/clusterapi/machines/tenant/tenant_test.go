@@ -50,6 +50,24 @@ func TestKubeadmGetsWhatItWouldFindOnTheMachine(t *testing.T) {
 	}
 }
 
+func TestPhaseIsSkippedWithTheOneAboveIt(t *testing.T) {
+	for _, one := range []struct {
+		skipped string
+		phase   []string
+		want    bool
+	}{
+		{"addon/coredns", []string{"addon", "coredns"}, true},
+		{"addon/coredns", []string{"addon", "kube-proxy"}, false},
+		{"addon", []string{"addon", "kube-proxy"}, true},
+		{"bootstrap-token", []string{"bootstrap-token", "--skip-token-print"}, true},
+		{"upload-config", []string{"upload-config", "all"}, true},
+	} {
+		if got := isSkipped(one.phase, []string{"preflight", one.skipped}); got != one.want {
+			t.Errorf("%v with %s skipped: %v", one.phase, one.skipped, got)
+		}
+	}
+}
+
 func TestKubeadmKeepsTheAddressThatIsSaid(t *testing.T) {
 	said := "kind: InitConfiguration\nlocalAPIEndpoint: {advertiseAddress: 10.0.0.9}"
 	m := &controlPlane{name: "m1", address: "10.0.0.5", config: said}
