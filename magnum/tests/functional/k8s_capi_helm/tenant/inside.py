@@ -16,7 +16,6 @@ from magnum.tests.functional.k8s_capi_helm.waiting import until
 from sandbox import processes
 from sandbox.management import controllers
 
-#: Seconds in which something inside a cluster has to be as it was asked for.
 NAMESPACE = "default"
 GUARD = "guard"
 
