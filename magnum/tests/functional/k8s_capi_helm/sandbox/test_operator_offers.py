@@ -23,6 +23,8 @@ _OLD, _NEW = "v1.34.4", "v1.34.5"
 _DATA = bytes(2048)
 _LABEL = "auto_healing_enabled"
 _PATCHED = 600.0
+#: Automatic upgrades need a window; this one is never closed.
+_WINDOW = "00:00-00:00 UTC"
 
 
 class Offers(Life):
@@ -111,7 +113,7 @@ class Offers(Life):
     def patch(self) -> None:
         """The rollout of the patch release comes to its end, and the machines are new."""
         self.cluster.until(lambda rows: rows.health == "HEALTHY", "health")
-        chosen = ("--cluster", self.cluster.uuid)
+        chosen = ("--cluster", self.cluster.uuid, "--window", _WINDOW)
         (row,) = operator_command.rows("rollout", "patch", "--dry-run", *chosen, status=1)
         self.say(f"patch: {row}")
 

@@ -53,6 +53,7 @@ class RealAddons(Life):
     def charts(self) -> None:
         """Helm has the chart that the addon names, and its templates the values of the addon."""
         releases = inside.helm_releases(self.cluster.workload())
+        with_values = set()
         for addon in self._addons("HelmRelease"):
             chart, release = addon["spec"]["chart"], releases[self._release(addon)]
             assert chart["repo"].rstrip("/") == chart_repository.url(
@@ -67,6 +68,8 @@ class RealAddons(Life):
             text = base64.b64decode(found["data"]["values.yaml"]).decode()
             for key in release.get("config") or {}:
                 assert f"{key}:" in text, (release["name"], key)
+                with_values.add(release["name"])
+        assert with_values, "no addon has a value"
 
     @step
     def owned(self) -> None:
@@ -118,7 +121,8 @@ class RealAddons(Life):
         return [one for kind in kinds or _KINDS for one in management().objects(kind, namespace)]
 
     def _all_deployed(self) -> bool:
-        return all((one.get("status") or {}).get("phase") == "Deployed" for one in self._addons())
+        phases = {(one.get("status") or {}).get("phase") for one in self._addons()}
+        return phases == {"Deployed"}
 
     def _release(self, addon: Json) -> str:
         return str(addon["spec"].get("releaseName") or addon["metadata"]["name"])
