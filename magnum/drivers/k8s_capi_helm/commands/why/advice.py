@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator does next, by the class of a cause."""
+"""What an operator does next, by the words of a cause or by its class."""
 
 from __future__ import annotations
 
@@ -10,8 +10,31 @@ from magnum.drivers.k8s_capi_helm.errors import Cause
 FINE = "Nothing has to be done."
 _WAIT = (
     "Wait: an operation is in progress, and ends by itself or at its deadline. If the same "
-    "object is named for a long time, look into the log of its controller."
+    "object is named for a long time, look into the log of its controller: capo-controller-manager "
+    "for kinds that begin with OpenStack, capi-kubeadm-control-plane-controller-manager for "
+    "KubeadmControlPlane, the addon provider for HelmRelease and Manifests, "
+    "capi-controller-manager for the others."
 )
+#: Words of the driver's own sentences, and what helps there; the class alone would mislead.
+SPECIAL: Mapping[str, str] = {
+    "its network is in use by": "Something in the network is not Cluster API's, and the deletion "
+    "does not end before it is gone. Look at what is named (openstack port show, openstack "
+    "loadbalancer show), and delete it if nobody needs it, or have its project do so.",
+    "hosts failed to start the server": "Look at the server that is named (openstack server show), "
+    "and into the log of nova-compute on its hosts. Cluster API tries again by itself.",
+    "runs kubelet": "The image has another kubelet than its property kube_version says. Correct "
+    "the property, or offer a right image under another name (k8s-capi-helm images lists all), and "
+    "upgrade the cluster to a template with it.",
+    "Kubelet stopped posting node status": "The node had joined, and is silent now. Look at the "
+    "server of that name (openstack server show, openstack console log show): its host, its memory "
+    "and disk, the kubelet. Auto healing replaces the machine after five minutes, where it is on.",
+    "its node has not joined yet": "Wait: it is a fault after ten minutes. The console has the "
+    "reason before that (openstack console log show, with the server of the machine's name): "
+    "cloud-init, kubeadm, the way to the API, to registries and to the metadata.",
+    "core addons are deployed, waiting for": "Wait: Helm installs it. If that takes more than some "
+    "minutes, look at the HelmRelease that is named (kubectl describe), at its Pods in the "
+    "cluster, and into the log of the addon provider.",
+}
 #: One sentence or two for each class.
 ADVICE: Mapping[Cause, str] = {
     Cause.QUOTA: "Raise the quota of the project, or let its users delete something. Cluster API "
@@ -19,7 +42,8 @@ ADVICE: Mapping[Cause, str] = {
     Cause.CAPACITY: "Look for hosts that can take the flavor (openstack hypervisor list, "
     "placement, aggregates and zones of the nodegroup). Cluster API tries again by itself.",
     Cause.NETWORK: "Look at the object that is named in Neutron or Octavia, and into their logs. A "
-    "load balancer in ERROR has to be deleted; Cluster API creates a new one.",
+    "load balancer in ERROR has to be deleted (openstack loadbalancer delete --cascade, with its "
+    "name); Cluster API creates a new one.",
     Cause.IMAGE: "Check that the image exists, is active and is visible to the project.",
     Cause.CREDENTIAL: "A user of the project runs 'openstack coe credential rotate CLUSTER'. If "
     "that user is deleted, another member of the project can do it.",
@@ -40,6 +64,12 @@ ADVICE: Mapping[Cause, str] = {
 }
 
 
-def advice(cause: str) -> str:
-    """What to do about a class of causes, "" for what only takes time."""
+def advice(cause: str, sentence: str) -> str:
+    """What to do about a cause.
+
+    :param cause: its class, "" for what only takes time.
+    """
+    for words, text in SPECIAL.items():
+        if words in sentence:
+            return text
     return ADVICE[Cause(cause)] if cause else _WAIT

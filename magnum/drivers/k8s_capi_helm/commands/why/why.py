@@ -67,7 +67,11 @@ class Why(OperatorLister):
             status, found = explanation(run.of_cluster(cluster.stack_id), cluster)
         except errors.DriverError as error:
             cause = Row(0, "Cause:", error.cause.value, operator_text(error))
-            found = [cause, *object_rows.database_rows(cluster), _next(error.cause.value)]
+            found = [
+                cause,
+                *object_rows.database_rows(cluster),
+                _next(error.cause.value, cause.message),
+            ]
             status = ExitStatus.CRITICAL
         return COLUMNS, [row.columns for row in found], status
 
@@ -81,11 +85,10 @@ def explanation(run: Reconciliation, cluster: Any) -> tuple[ExitStatus, list[Row
         raise errors.NotOwned(sentence)
     if not cluster.stack_id:
         text = cluster.status_reason or "the cluster has no release: its creation did not get there"
-        rows = [Row(0, "Cause:", issue.reason_class(text), text)]
         return ExitStatus.CRITICAL, [
-            *rows,
+            _cause_row(issue.reason_class(text), text),
             *object_rows.database_rows(cluster),
-            _next(Cause.REQUEST.value),
+            _next(Cause.REQUEST.value, text),
         ]
     snapshot = _read(run, cluster)
     nodegroups = list(cluster.nodegroups)
@@ -96,13 +99,13 @@ def explanation(run: Reconciliation, cluster: Any) -> tuple[ExitStatus, list[Row
     assert snapshot.observed is not None  # _read has done it
     cause, text = _cause(verdict)
     rows = [
-        Row(0, "Cause:", cause, text or _NOTHING),
+        _cause_row(cause, text),
         *object_rows.database_rows(cluster, verdict),
         *object_rows.record_rows(release_of(cluster.stack_id), snapshot.record),
         *object_rows.release_rows(release_of(cluster.stack_id), snapshot.live),
         *object_rows.observed_rows(snapshot.observed),
     ]
-    return _exit_status(verdict, cause), [*rows, _next(cause, is_fine=not text)]
+    return _exit_status(verdict, cause), [*rows, _next(cause, text)]
 
 
 def _read(run: Reconciliation, cluster: Any) -> ReleaseSnapshot:
@@ -168,5 +171,11 @@ def _exit_status(verdict: Verdict, cause: str) -> ExitStatus:
     return statuses.get(verdict.health, ExitStatus.CRITICAL)
 
 
-def _next(cause: str, *, is_fine: bool = False) -> Row:
-    return Row(0, "Next:", "", advice.FINE if is_fine else advice.advice(cause))
+def _cause_row(cause: str, text: str) -> Row:
+    """The first row; the class, which a reason has in front, is in a column of its own."""
+    state = cause or ("waiting" if text.startswith("waiting: ") else "")
+    return Row(0, "Cause:", state, text.removeprefix(f"{state}: ") or _NOTHING)
+
+
+def _next(cause: str, text: str) -> Row:
+    return Row(0, "Next:", "", advice.advice(cause, text) if text else advice.FINE)

@@ -45,6 +45,8 @@ _REFUSED = frozenset(
         "UnableToFindFloatingIPNetwork",
     }
 )
+#: What a kubelet says of its node for as long as no network addon is installed there.
+_NO_NETWORK = re.compile(r"\bnetwork not ready\b")
 _FAILURE = re.compile(r"fail|error|invalid", re.IGNORECASE)
 
 
@@ -142,6 +144,11 @@ def machine_fault(machine: Json, observed: Observed, previous_reasons: str) -> I
 
 def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
     name = conditions.name(machine)
+    node_healthy = conditions.condition(machine, "NodeHealthy")
+    if _NO_NETWORK.search(node_healthy.message):
+        issue = addons.network_issue(scope.observed, scope.previous_reasons)
+        if issue is not None:
+            return issue
     health_check = conditions.condition(machine, "HealthCheckSucceeded")
     if health_check.bad and "InfrastructureReady" not in health_check.message:
         return Issue(f"machine {name}: {first_sentence(health_check.message)}", Cause.BOOTSTRAP)
@@ -161,7 +168,6 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
             f"{infrastructure_ready.reason} {infrastructure_ready.message}",
         )
         return Issue(f"machine {name}: {text}", cause_of(cause_text, Cause.NETWORK))
-    node_healthy = conditions.condition(machine, "NodeHealthy")
     if infrastructure_ready.good and node_healthy.present and not node_healthy.good:
         words = first_sentence(node_healthy.message) or "its node has not joined"
         issue = _unreachable_api(scope) or Issue(f"machine {name}: {words}", Cause.BOOTSTRAP)

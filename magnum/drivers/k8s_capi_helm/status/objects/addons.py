@@ -23,9 +23,11 @@ from magnum.drivers.k8s_capi_helm.status.objects import timestamps
 from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
 from magnum.drivers.k8s_capi_helm.status.texts.public_text import public
 
+#: No node is ready without one of these.
+NETWORK = frozenset({"cni-calico", "cni-cilium"})
 #: Without one of each a cluster has no usable nodes or no volumes: they are part of COMPLETE.
 CORE: tuple[frozenset[str], ...] = (
-    frozenset({"cni-calico", "cni-cilium"}),
+    NETWORK,
     frozenset({"cloud-config"}),
     frozenset({"ccm-openstack"}),
     frozenset({"csi-cinder"}),
@@ -78,7 +80,7 @@ def switched_off(values: Mapping[str, Any]) -> frozenset[str]:
         addon_values.get("cni", {}).get("enabled") is False
         or addon_values.get("cni", {}).get("type") == "none"
     ):
-        disabled |= {"cni-calico", "cni-cilium"}
+        disabled |= NETWORK
     return frozenset(disabled)
 
 
@@ -120,6 +122,19 @@ def issue_of(addon: Json, observed: Observed, previous_reasons: str = "") -> Iss
     if is_addon_deployed(addon):
         return None
     return _failed(addon) or _retried(addon) or _not_begun(addon, observed, previous_reasons)
+
+
+def network_issue(observed: Observed, previous_reasons: str = "") -> Issue | None:
+    """Why the network addon cannot be deployed, None while it may just take its time.
+
+    :param previous_reasons: what Magnum's objects say now.
+    """
+    for addon in () if isinstance(observed.addons, Missing) else observed.addons:
+        if component(addon) in NETWORK:
+            issue = issue_of(addon, observed, previous_reasons)
+            if issue is not None:
+                return issue
+    return None
 
 
 def _failed(addon: Json) -> Issue | None:

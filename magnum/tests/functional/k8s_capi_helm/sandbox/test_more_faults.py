@@ -60,7 +60,7 @@ class Faults(Life):
 
         rows = self.cluster.until(sick, "the health's word", _TOLD_AFTER)
         assert rows.cluster["health_status"] == "UNHEALTHY", rows.cluster
-        self.explained("revoked credential", "credential: Keystone does not accept")
+        self.explained("revoked credential", "credential Keystone does not accept")
 
     @step
     def rotated(self) -> None:

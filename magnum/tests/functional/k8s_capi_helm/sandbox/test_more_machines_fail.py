@@ -14,7 +14,7 @@ _EMPTY_AFTER = 300.0
 _NO_HOST, _NO_START, _OLD_KUBELET = "no-valid-host", "server-fails", "wrong-kubelet"
 #: The group that each has here, and what ``why`` says of it when no other one is left before it.
 _WORDS = {
-    _NO_HOST: ("full", "capacity: No valid host was found"),
+    _NO_HOST: ("full", "capacity No valid host was found"),
     _NO_START: ("broken", "Failed to deploy instance: asked for with the fault server-fails"),
     _OLD_KUBELET: ("old", "runs kubelet v1.30.0 instead of v1.34.4"),
 }

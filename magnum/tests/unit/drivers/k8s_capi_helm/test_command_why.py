@@ -11,6 +11,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.why import advice
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.status.objects import addons
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CommandCase,
@@ -20,6 +21,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     WARNING,
 )
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE, SECRET_TEXT
+from magnum.tests.unit.drivers.k8s_capi_helm.house import messages
 
 
 class WhyCase(CommandCase):
@@ -74,7 +76,7 @@ class TestCause(WhyCase):
         reason = self.cluster().status_reason
         self.assertTrue(reason.startswith(f"{cause}: "), reason)
         lines = self.why()
-        self.assertEqual(f"Cause: {cause} {reason}", lines[0])
+        self.assertEqual(f"Cause: {reason.replace(':', '', 1)}", lines[0])
         self.assertEqual(f"Next:  {advice.ADVICE[Cause(cause)]}", lines[-1])
         self.assertEqual(1, sum(line.strip().startswith(subject) for line in lines), lines)
 
@@ -99,6 +101,41 @@ class TestCause(WhyCase):
     def test_an_addon_that_has_failed(self) -> None:
         self.assert_cause(self.fail_addon, "addon", "HelmRelease ")
 
+    def test_an_addon_without_which_no_node_is_ready(self) -> None:
+        """Machines that are unhealthy for lack of a network are no cause: the addon is."""
+
+        def write(obj: Any) -> None:
+            node = "* Node.Ready: container runtime network not ready"
+            builders.say(obj, "NodeHealthy", "False", node, "NodeUnhealthy")
+            check = "Condition Ready on Node is reporting status False with reason KubeletNotReady"
+            builders.say(obj, "HealthCheckSucceeded", "False", f"Health check failed: {check}")
+
+        def no_network() -> None:
+            (addon,) = (
+                obj
+                for obj in self.kube.list(names.HELM_RELEASE, NAMESPACE)
+                if addons.component(obj) in addons.NETWORK
+            )
+            addon["status"] = {"phase": "Failed", "failureMessage": "image pull failed"}
+            self.kube.put(names.HELM_RELEASE, addon)
+            self.change(names.MACHINE, write)
+
+        self.assert_cause(no_network, "addon", "HelmRelease ")
+
+    def test_words_that_say_more_than_the_class(self) -> None:
+        server = "3 hosts failed to start the server"
+        self.assertIn("nova-compute", advice.advice("internal", server))
+        self.assertEqual(advice.ADVICE[Cause.INTERNAL], advice.advice("internal", "a defect"))
+        foreign = "deletion of OpenStackCluster a: its network is in use by port 4"
+        self.assertIn("openstack port show", advice.advice("", foreign))
+        self.assertIn("Wait: ", advice.advice("", "deletion of Machine a"))
+
+    def test_words_are_those_of_the_driver(self) -> None:
+        """Each stands on the page of all sentences, but for those of Kubernetes itself."""
+        page = messages.PAGE.read_text(encoding="utf-8")
+        others = [words for words in advice.SPECIAL if words not in page]
+        self.assertEqual(["Kubelet stopped posting node status"], others)
+
     def test_nothing_is_wrong(self) -> None:
         self.made()
         self.health_task()
@@ -109,7 +146,7 @@ class TestCause(WhyCase):
     def test_what_only_takes_time_is_a_warning(self) -> None:
         self.create()
         lines = self.why(status=WARNING)
-        self.assertRegex(lines[0], "^Cause:  waiting: ")
+        self.assertRegex(lines[0], "^Cause: waiting [^:]+")
         self.assertIn("Wait: ", lines[-1])
 
     def test_a_complete_cluster_that_is_ill(self) -> None:
@@ -140,7 +177,7 @@ class TestCause(WhyCase):
         reason = self.cluster().status_reason
         self.assertIn("management: A webhook does not answer", reason)
         lines = self.why()
-        self.assertEqual(f"Cause: management {reason}", lines[0])
+        self.assertEqual(f"Cause: {reason.replace(':', '', 1)}", lines[0])
         self.assertEqual(f"Next:  {advice.ADVICE[Cause.MANAGEMENT]}", lines[-1])
 
     def test_a_request_that_is_applied_later(self) -> None:
@@ -252,4 +289,4 @@ class TestWhich(WhyCase):
 class TestAdvice(WhyCase):
     def test_there_is_some_for_each_class(self) -> None:
         self.assertEqual(set(Cause), set(advice.ADVICE))
-        self.assertEqual(len(Cause), len({advice.advice(cause) for cause in Cause}))
+        self.assertEqual(len(Cause), len({advice.advice(cause, "") for cause in Cause}))
