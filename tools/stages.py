@@ -257,8 +257,12 @@ class Run:
                     # What runs beside other stages says whose line it is.
                     mark = f"  {BUILD}: " if self._name == BUILD else ""
                     print(mark + line.decode(errors="replace").rstrip(), flush=True)
+        self.seconds = time.monotonic() - self.begin
 
     def _expire(self) -> None:
+        """Stop it; what has ended may be waited for long afterwards, as the build is."""
+        if not self.running():
+            return
         self._overdue = True
         self.stop()
 
@@ -280,7 +284,6 @@ class Run:
         status = self._process.wait()
         self._copier.join(10.0)
         self._timer.cancel()
-        self.seconds = time.monotonic() - self.begin
         if self._overdue:
             self._timer.join(60.0)  # it is still stopping what the stage has started
             with self.log.open("a") as log:

@@ -219,6 +219,14 @@ class TestRun(unittest.TestCase):
         self.assertIn("it took longer than", out)
         self.assertEqual([], [pid for pid in children_of_mark("long") if alive(pid)])
 
+    def test_what_has_ended_in_time_may_be_waited_for_later(self) -> None:
+        """The build runs beside other stages, and all of these may take longer than it may."""
+        stages.LOGS.mkdir(exist_ok=True)
+        run = stages.Run("early", [sys.executable, "-c", "print('built')"], 0.1, live=False)
+        run._timer.join(60.0)
+        self.assertEqual(0, run.wait())
+        self.assertEqual("built\n", run.log.read_text())
+
     def test_an_end_from_outside_stops_the_stage(self) -> None:
         stage = self.stage("asked", "import os, signal; os.kill(os.getppid(), signal.SIGTERM)")
         previous = signal.signal(signal.SIGTERM, stages._end)
