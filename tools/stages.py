@@ -284,6 +284,8 @@ class Run:
         status = self._process.wait()
         self._copier.join(10.0)
         self._timer.cancel()
+        # A child that holds the output keeps the copier from its end.
+        self.seconds = self.seconds or time.monotonic() - self.begin
         if self._overdue:
             self._timer.join(60.0)  # it is still stopping what the stage has started
             with self.log.open("a") as log:

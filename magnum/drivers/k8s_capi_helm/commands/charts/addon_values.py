@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping
+import datetime
 import json
 import re
 import types
@@ -58,9 +59,16 @@ def _small(capital: re.Match[str]) -> str:
     return f"_{capital[0].lower()}"
 
 
-def _plain(value: object) -> Json:
+def _plain(value: Any) -> Any:
+    """What YAML and templates have and JSON has not, as pydantic's encoder writes it."""
     if isinstance(value, _Attributes):
         return value.dump()
+    if isinstance(value, datetime.date):  # a datetime is one, too
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, set | types.GeneratorType):
+        return list(value)
     raise TypeError(f"{type(value).__name__} is no data")
 
 
@@ -182,7 +190,7 @@ def _merged(defaults: Any, *overrides: Any) -> Any:
         if isinstance(result, Mapping) and isinstance(override, Mapping):
             keys = [*result, *(key for key in override if key not in result)]
             result = {key: _merged(result.get(key), override.get(key)) for key in keys}
-        elif isinstance(result, list) and isinstance(override, list):
+        elif isinstance(result, list | tuple) and isinstance(override, list | tuple):
             result = [*result, *override]
         else:
             result = override

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
+from magnum.drivers.k8s_capi_helm.status.causes import root_cause
 
+_PATIENCE = int(root_cause.NODE_PATIENCE.total_seconds()) // 60
 FINE = "Nothing has to be done."
 _WAIT = (
     "Wait: an operation is in progress, and ends by itself or at its deadline. If the same "
@@ -19,7 +21,7 @@ _WAIT = (
 SPECIAL: Mapping[str, str] = {
     "its network is in use by": "Something in the network is not Cluster API's, and the deletion "
     "does not end before it is gone. Look at what is named (openstack port show, openstack "
-    "loadbalancer show), and delete it if nobody needs it, or have its project do so.",
+    "loadbalancer show), and delete it if it is not needed, or have its project do so.",
     "hosts failed to start the server": "Look at the server that is named (openstack server show), "
     "and into the log of nova-compute on its hosts. Cluster API tries again by itself.",
     "runs kubelet": "The image has another kubelet than its property kube_version says. Correct "
@@ -28,8 +30,8 @@ SPECIAL: Mapping[str, str] = {
     "Kubelet stopped posting node status": "The node had joined, and is silent now. Look at the "
     "server of that name (openstack server show, openstack console log show): its host, its memory "
     "and disk, the kubelet. Auto healing replaces the machine after five minutes, where it is on.",
-    "its node has not joined yet": "Wait: it is a fault after ten minutes. The console has the "
-    "reason before that (openstack console log show, with the server of the machine's name): "
+    "its node has not joined yet": f"Wait: it is a fault after {_PATIENCE} minutes. Before that the "
+    "console has the reason (openstack console log show, with the server of the machine's name): "
     "cloud-init, kubeadm, the way to the API, to registries and to the metadata.",
     "core addons are deployed, waiting for": "Wait: Helm installs it. If that takes more than some "
     "minutes, look at the HelmRelease that is named (kubectl describe), at its Pods in the "

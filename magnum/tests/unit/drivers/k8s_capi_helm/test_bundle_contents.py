@@ -121,6 +121,18 @@ class TestAddons(unittest.TestCase):
             with self.subTest(broken), self.assertRaises(errors.InvalidRequest):
                 addon_values(addon, [])
 
+    def test_what_yaml_has_and_json_has_not(self) -> None:
+        """Dates, sets and bytes are written as the provider writes them, and pairs are appended."""
+        for text, expected in (
+            ("{{ ('a: 2026-01-02' | fromyaml) | toyaml }}", {"a": "2026-01-02"}),
+            ("{{ ('a: !!set {x}' | fromyaml) | toyaml }}", {"a": ["x"]}),
+            ("{{ {'a': 'x'.encode()} | toyaml }}", {"a": "x"}),
+            ("{{ {'a': [1]} | mergeconcat({'a': (2, 3)}) | toyaml }}", {"a": [1, 2, 3]}),
+        ):
+            addon = self.addon("HelmRelease", valuesSources=[{"template": text}])
+            with self.subTest(text):
+                self.assertEqual(expected, addon_values(addon, []))
+
     def test_a_source_without_a_key(self) -> None:
         config = {**self.SECRET, "data": {}, "stringData": {"values.yaml": "a: 1", "b": "b: 2"}}
         values = self.addon("HelmRelease", valuesSources=[{"secret": {"name": "config"}}])

@@ -105,7 +105,11 @@ class TestCause(WhyCase):
         """Machines that are unhealthy for lack of a network are no cause: the addon is."""
 
         def write(obj: Any) -> None:
-            node = "* Node.Ready: container runtime network not ready"
+            node = (
+                "* Node.Ready: container runtime network not ready: NetworkReady=false "
+                "reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not "
+                "initialized"
+            )
             builders.say(obj, "NodeHealthy", "False", node, "NodeUnhealthy")
             check = "Condition Ready on Node is reporting status False with reason KubeletNotReady"
             builders.say(obj, "HealthCheckSucceeded", "False", f"Health check failed: {check}")
