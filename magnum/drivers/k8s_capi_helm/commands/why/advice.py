@@ -30,8 +30,8 @@ SPECIAL: Mapping[str, str] = {
     "Kubelet stopped posting node status": "The node had joined, and is silent now. Look at the "
     "server of that name (openstack server show, openstack console log show): its host, its memory "
     "and disk, the kubelet. Auto healing replaces the machine after five minutes, where it is on.",
-    "its node has not joined yet": f"Wait: it is a fault after {_PATIENCE} minutes. Before that the "
-    "console has the reason (openstack console log show, with the server of the machine's name): "
+    "its node has not joined yet": f"Wait: it is a fault after {_PATIENCE} minutes. Before that "
+    "the console has the reason (openstack console log show, with the machine's name): "
     "cloud-init, kubeadm, the way to the API, to registries and to the metadata.",
     "core addons are deployed, waiting for": "Wait: Helm installs it. If that takes more than some "
     "minutes, look at the HelmRelease that is named (kubectl describe), at its Pods in the "
