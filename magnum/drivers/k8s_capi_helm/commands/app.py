@@ -5,87 +5,55 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping
+from importlib import metadata
 import logging
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from cliff import app, commandmanager
 
-from magnum.drivers.k8s_capi_helm.commands.adoption.adopt import Adopt
-from magnum.drivers.k8s_capi_helm.commands.catalogue.catalogue import (
-    CatalogueApply,
-    CatalogueDiff,
-    CatalogueShow,
-)
-from magnum.drivers.k8s_capi_helm.commands.charts.bundle import ChartBundle
-from magnum.drivers.k8s_capi_helm.commands.charts.charts import Charts
-from magnum.drivers.k8s_capi_helm.commands.charts.fetch import ChartFetch
-from magnum.drivers.k8s_capi_helm.commands.charts.prune import ChartPrune
-from magnum.drivers.k8s_capi_helm.commands.check.check import Check
-from magnum.drivers.k8s_capi_helm.commands.clusters.force_delete import ForceDelete
-from magnum.drivers.k8s_capi_helm.commands.clusters.list_clusters import ListClusters
-from magnum.drivers.k8s_capi_helm.commands.clusters.list_orphans import ListOrphans
-from magnum.drivers.k8s_capi_helm.commands.clusters.pause import Pause, Resume
-from magnum.drivers.k8s_capi_helm.commands.clusters.reconcile import Reconcile
-from magnum.drivers.k8s_capi_helm.commands.credentials.certificates import Certificates
-from magnum.drivers.k8s_capi_helm.commands.credentials.credentials import Credentials
-from magnum.drivers.k8s_capi_helm.commands.desired.diff import Diff
-from magnum.drivers.k8s_capi_helm.commands.desired.render import Render
-from magnum.drivers.k8s_capi_helm.commands.explain.explain import Explain
-from magnum.drivers.k8s_capi_helm.commands.move.complete_move import CompleteMove
-from magnum.drivers.k8s_capi_helm.commands.move.move import MoveClusters
 from magnum.drivers.k8s_capi_helm.commands.output.installation import InstallationCheck
-from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus
-from magnum.drivers.k8s_capi_helm.commands.rollout.control import (
-    RolloutDelete,
-    RolloutPause,
-    RolloutResume,
-)
-from magnum.drivers.k8s_capi_helm.commands.rollout.patch import RolloutPatch
-from magnum.drivers.k8s_capi_helm.commands.rollout.run import RolloutRun
-from magnum.drivers.k8s_capi_helm.commands.rollout.start import RolloutStart
-from magnum.drivers.k8s_capi_helm.commands.rollout.status import RolloutStatus
-from magnum.drivers.k8s_capi_helm.commands.support.support_bundle import SupportBundle
-from magnum.drivers.k8s_capi_helm.commands.templates.images import Images
-from magnum.drivers.k8s_capi_helm.commands.templates.translate import Translate
-from magnum.drivers.k8s_capi_helm.commands.why.why import Why
+from magnum.drivers.k8s_capi_helm.commands.output.lister import Conductor, ExitStatus
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 NAME = "k8s-capi-helm"
-COMMANDS: Mapping[str, Any] = {
-    "adopt": Adopt,
-    "catalogue apply": CatalogueApply,
-    "catalogue diff": CatalogueDiff,
-    "catalogue show": CatalogueShow,
-    "certificates": Certificates,
-    "charts": Charts,
-    "charts bundle": ChartBundle,
-    "charts fetch": ChartFetch,
-    "charts prune": ChartPrune,
-    "check": Check,
-    "complete-move": CompleteMove,
-    "credentials": Credentials,
-    "diff": Diff,
-    "explain": Explain,
-    "force-delete": ForceDelete,
-    "images": Images,
-    "list": ListClusters,
-    "move": MoveClusters,
-    "orphans": ListOrphans,
-    "pause": Pause,
-    "reconcile": Reconcile,
-    "render": Render,
-    "resume": Resume,
-    "rollout delete": RolloutDelete,
-    "rollout patch": RolloutPatch,
-    "rollout pause": RolloutPause,
-    "rollout resume": RolloutResume,
-    "rollout run": RolloutRun,
-    "rollout start": RolloutStart,
-    "rollout status": RolloutStatus,
-    "support-bundle": SupportBundle,
-    "translate": Translate,
-    "why": Why,
+#: The class of each command, as an entry point names it below this package. A command is loaded
+#: when it is called: all of them together import a thousand modules that one does not need.
+COMMANDS: Mapping[str, str] = {
+    "adopt": "adoption.adopt:Adopt",
+    "catalogue apply": "catalogue.catalogue:CatalogueApply",
+    "catalogue diff": "catalogue.catalogue:CatalogueDiff",
+    "catalogue show": "catalogue.catalogue:CatalogueShow",
+    "certificates": "credentials.certificates:Certificates",
+    "charts": "charts.charts:Charts",
+    "charts bundle": "charts.bundle:ChartBundle",
+    "charts fetch": "charts.fetch:ChartFetch",
+    "charts prune": "charts.prune:ChartPrune",
+    "check": "check.check:Check",
+    "complete-move": "move.complete_move:CompleteMove",
+    "credentials": "credentials.credentials:Credentials",
+    "diff": "desired.diff:Diff",
+    "explain": "explain.explain:Explain",
+    "force-delete": "clusters.force_delete:ForceDelete",
+    "images": "templates.images:Images",
+    "list": "clusters.list_clusters:ListClusters",
+    "move": "move.move:MoveClusters",
+    "orphans": "clusters.list_orphans:ListOrphans",
+    "pause": "clusters.pause:Pause",
+    "reconcile": "clusters.reconcile:Reconcile",
+    "render": "desired.render:Render",
+    "resume": "clusters.pause:Resume",
+    "rollout delete": "rollout.control:RolloutDelete",
+    "rollout patch": "rollout.patch:RolloutPatch",
+    "rollout pause": "rollout.control:RolloutPause",
+    "rollout resume": "rollout.control:RolloutResume",
+    "rollout run": "rollout.run:RolloutRun",
+    "rollout start": "rollout.start:RolloutStart",
+    "rollout status": "rollout.status:RolloutStatus",
+    "support-bundle": "support.support_bundle:SupportBundle",
+    "translate": "templates.translate:Translate",
+    "why": "why.why:Why",
 }
+_GROUP = "k8s_capi_helm.commands"
 _DESCRIPTION = (
     "Shows what the Magnum driver k8s_capi_helm_v1 knows of its clusters and of what it needs. "
     "Run it as the user of magnum-conductor on a host of it. Exit status: 0 all is well, "
@@ -95,27 +63,13 @@ _DESCRIPTION = (
 _LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 
 
-class Conductor(Protocol):
-    """What a command needs of Magnum's conductor."""
-
-    def run_tasks(self, cluster: Any) -> None:
-        """Run Magnum's periodic tasks for one cluster of its database, in this process."""
-
-    def request_upgrade(self, uuid: str, template: str, max_batch_size: int) -> None:
-        """Request the upgrade of a cluster to a template, both by UUID.
-
-        :raises errors.InvalidRequest: it is refused.
-        :raises errors.DriverError: no conductor has answered.
-        """
-
-
 class OperatorApp(app.App):
     """The program.
 
     :param begin: begins with the files and directories of ``--config-file`` and ``--config-dir``;
         raises errors.DriverError where these cannot be used.
     :param installation_checks: what ``check`` asks about the host.
-    :param conductor: what Magnum's conductor does for the command.
+    :param conductor: returns what Magnum's conductor does for the command.
     """
 
     NAME = NAME
@@ -126,20 +80,20 @@ class OperatorApp(app.App):
         self,
         begin: Callable[[argparse.Namespace], Reconciliation],
         installation_checks: Iterable[InstallationCheck],
-        conductor: Conductor,
+        conductor: Callable[[], Conductor],
         *,
         version: str,
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
     ) -> None:
-        manager = commandmanager.CommandManager("k8s_capi_helm.commands")
+        manager = commandmanager.CommandManager(_GROUP)
         super().__init__(_DESCRIPTION, version, manager, stdout=stdout, stderr=stderr)
         for name, command in COMMANDS.items():
-            manager.add_command(name, command)
+            value = f"{__package__}.{command}"
+            manager.commands[name] = metadata.EntryPoint(name, value, _GROUP)
         self._begin = begin
         self.installation_checks = tuple(installation_checks)
-        self.run_tasks = conductor.run_tasks
-        self.request_upgrade = conductor.request_upgrade
+        self.conductor = conductor
 
     def build_option_parser(
         self,

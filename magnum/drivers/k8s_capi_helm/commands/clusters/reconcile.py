@@ -38,7 +38,7 @@ class Reconcile(OperatorLister):
         rows, worst = [], ExitStatus.OK
         for cluster in list(map(find_own_cluster, arguments.clusters)):
             before = cluster.status
-            self.program.run_tasks(cluster)
+            self.program.conductor().run_tasks(cluster)
             after = _read(cluster)
             status, health = (after.status, after.health_status) if after else (_GONE, "")
             reason = (after.status_reason or "") if after else ""

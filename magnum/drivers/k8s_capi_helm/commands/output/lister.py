@@ -36,6 +36,20 @@ class ExitStatus(enum.IntEnum):
 Rows = tuple[Sequence[str], Iterable[Sequence[Any]], ExitStatus]
 
 
+class Conductor(Protocol):
+    """What a command needs of Magnum's conductor."""
+
+    def run_tasks(self, cluster: Any) -> None:
+        """Run Magnum's periodic tasks for one cluster of its database, in this process."""
+
+    def request_upgrade(self, uuid: str, template: str, max_batch_size: int) -> None:
+        """Request the upgrade of a cluster to a template, both by UUID.
+
+        :raises errors.InvalidRequest: it is refused.
+        :raises errors.DriverError: no conductor has answered.
+        """
+
+
 class Program(Protocol):
     """What a command needs of the program; ``app.OperatorApp`` has it."""
 
@@ -47,9 +61,7 @@ class Program(Protocol):
 
     def begin(self) -> Reconciliation: ...
 
-    def run_tasks(self, cluster: Any) -> None: ...
-
-    def request_upgrade(self, uuid: str, template: str, max_batch_size: int) -> None: ...
+    def conductor(self) -> Conductor: ...
 
 
 class OperatorCommand(command.Command, metaclass=abc.ABCMeta):

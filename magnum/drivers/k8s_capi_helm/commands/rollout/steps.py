@@ -58,7 +58,7 @@ class RolloutSteps(OperatorLister):
         self._after(run, before, stored.rollout)
         rollout = stored.rollout
         try:
-            self.program.request_upgrade(uuid, rollout.template, rollout.max_batch_size)
+            self.program.conductor().request_upgrade(uuid, rollout.template, rollout.max_batch_size)
         except errors.InvalidRequest as error:
             stored = store.replace(stored, with_refusal(rollout, uuid, str(error), clock()))
             self._after(run, rollout, stored.rollout)

@@ -89,7 +89,7 @@ class Successor(conductor.Conductor):
         program = app.OperatorApp(
             lambda options: reconciliation.of_periodic_task(self.clients, conductor.CONF),
             (),
-            MagnumConductor(),
+            MagnumConductor,
             version="0",
             stdout=out,
             stderr=error,

@@ -149,7 +149,7 @@ class FleetConductor(conductor.Conductor):
         app = OperatorApp(
             lambda options: reconciliation.of_periodic_task(conductor.given(), conductor.CONF),
             (),
-            self,
+            lambda: self,
             version="0",
             stdout=out,
             stderr=error,

@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 from pathlib import Path
+import resource
 import subprocess
 import sys
 import tempfile
@@ -184,26 +185,37 @@ class TestFleet(unittest.TestCase):
         self.assertEqual({"HEALTHY"}, {row["Health"] for row in rows})
         self.say(
             f"list: {COUNT} clusters in {answer['seconds']:.2f} s, {answer['requests']} requests, "
-            f"{answer['queries']} queries; {self.program_seconds():.1f} s as a new process"
+            f"{answer['queries']} queries; {self.program_seconds()}"
         )
         self.assertLessEqual(answer["requests"], _REQUESTS)
         self.assertLessEqual(answer["queries"], _QUERIES)
 
-    def program_seconds(self) -> float:
+    def program_seconds(self) -> str:
         """How long the console script takes for the same, from its start to its end."""
+        self.list_by_program()  # Compiles its modules, as an installation does.
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        self.list_by_program()
+        seconds = time.monotonic() - began
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        work = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return f"{seconds:.1f} s as a new process, {work:.1f} s of it work"
+
+    def list_by_program(self) -> None:
         program = Path(sys.executable).with_name("k8s-capi-helm")
         command = [str(program), "--config-file", str(self.place / project.CONFIGURATION)]
-        began = time.monotonic()
+        compiled = {
+            "PYTHONDONTWRITEBYTECODE": "",
+            "PYTHONPYCACHEPREFIX": str(self.place / "compiled"),
+        }
         done = subprocess.run(
             [*command, "list", "-f", "json"],
             capture_output=True,
             check=False,
+            env={**os.environ, **compiled},
             text=True,
             timeout=_PATIENCE,
         )
-        seconds = time.monotonic() - began
         self.assertEqual((0, COUNT), (done.returncode, len(json.loads(done.stdout))), done.stderr)
-        return seconds
 
     def planned(self) -> None:
         waves = ",".join(map(str, _WAVES))

@@ -77,7 +77,7 @@ class CommandCase(DriverCase):
         app = OperatorApp(
             self.begin,
             self.installation_checks,
-            self.conductor,
+            lambda: self.conductor,
             version="1.2.3",
             stdout=out,
             stderr=error,

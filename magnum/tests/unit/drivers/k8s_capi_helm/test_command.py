@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 
 import yaml
 
@@ -15,6 +17,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm.command_case import CommandCase, OK
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import CHECKOUT
 
+COMMANDS_PACKAGE = "magnum.drivers.k8s_capi_helm.commands"
 #: The pages of the commands.
 _PAGES = ("catalogue", "charts", "command", "rollouts")
 
@@ -41,6 +44,19 @@ class TestProgram(CommandCase):
             if second:
                 self.assertRegex(printed.out, rf"cmds_{first}='.*\b{second}\b.*'")
         self.assertIn("complete -F _k8s_capi_helm k8s-capi-helm", printed.out)
+
+    def test_a_command_loads_none_of_the_others(self) -> None:
+        program = f"import {COMMANDS_PACKAGE}.app, {COMMANDS_PACKAGE}.clusters.list_clusters, sys"
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", f"{program}; print(*sys.modules)"],
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        loaded = {name.removeprefix(f"{COMMANDS_PACKAGE}.") for name in done.stdout.split()}
+        others = {value.partition(":")[0] for value in COMMANDS.values()}
+        self.assertEqual({"clusters.list_clusters"}, loaded & others)
+        self.assertNotIn("magnum.conductor.api", loaded)
 
     def test_a_wrong_call_is_no_fault_that_was_found(self) -> None:
         for argv in (("chek",), ("nothing-like-it",), ("check", "--nothing"), ("--nothing",)):
