@@ -127,14 +127,14 @@ class Orphans:
             *(_group_title(item) for item in self._security_groups(release, project_id)),
         )
 
-    def ports(self, network_id: str) -> tuple[str, ...]:
-        """Ports on a network that are none of Neutron's own, in words.
+    def ports(self, network_id: str) -> tuple[CloudResource, ...]:
+        """Ports on a network that are none of Neutron's own, each with its owner as its state.
 
         :raises errors.DriverError: Neutron cannot be asked.
         """
         ports = self._ports(network_id=network_id)
         return tuple(
-            f"port {port.id} ({port.device_owner or 'without an owner'})"
+            CloudResource("Neutron", "port", str(port.id), port.device_owner or "without an owner")
             for port in sorted(ports, key=lambda port: str(port.id))
             if not (port.device_owner or "").startswith("network:")
         )

@@ -9,10 +9,8 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, state
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import Operation, ReleaseRecord, Verb
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
+from magnum.drivers.k8s_capi_helm.model.operation import UPDATE
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
-
-#: Id of an update of which nothing else is recorded.
-_ID = "update"
 
 
 def add(run: Reconciliation, context: Any, cluster: Any, record: ReleaseRecord) -> ReleaseRecord:
@@ -30,7 +28,7 @@ def add(run: Reconciliation, context: Any, cluster: Any, record: ReleaseRecord) 
         reader.cluster_namespace(cluster, run.settings),
         release_of(cluster.stack_id),
         Operation(
-            id=_ID,
+            id=UPDATE,
             verb=Verb.RESIZE,
             started_at=run.now,
             deadline=state.deadline(run.now, run.settings.capi_helm.update_timeout),
@@ -40,7 +38,7 @@ def add(run: Reconciliation, context: Any, cluster: Any, record: ReleaseRecord) 
 
 def is_recorded(record: ReleaseRecord | None) -> bool:
     """Whether a record has a deadline of an update."""
-    return record is not None and any(operation.id == _ID for operation in record.operations)
+    return record is not None and any(one.id == UPDATE for one in record.operations)
 
 
 def remove(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> None:
@@ -53,5 +51,7 @@ def remove(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> N
     """
     if is_recorded(record):
         run.clients.leases.finish(
-            reader.cluster_namespace(cluster, run.settings), release_of(cluster.stack_id), [_ID]
+            reader.cluster_namespace(cluster, run.settings),
+            release_of(cluster.stack_id),
+            [UPDATE],
         )

@@ -13,6 +13,9 @@ from magnum.drivers.k8s_capi_helm.model.cloud import NOTHING, ResolvedNames
 from magnum.drivers.k8s_capi_helm.model.observed import Json
 from magnum.drivers.k8s_capi_helm.model.request import ClusterRequest, NodeGroupRequest
 
+#: Id of an update of which no more is recorded than its deadline.
+UPDATE = "update"
+
 
 class Verb(str, enum.Enum):
     """What a person asked Magnum to do; each has its entitlement in change.py or upgrade.py."""
@@ -66,6 +69,11 @@ class Operation:
     earlier: tuple[tuple[int | None, int | None], ...] = ()
     resolved_names: ResolvedNames = NOTHING
     request_ids: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What was asked for, in one word."""
+        return UPDATE if self.id == UPDATE else str(self.verb)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

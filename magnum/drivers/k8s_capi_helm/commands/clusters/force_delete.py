@@ -86,18 +86,23 @@ def _require_none_known(run: Reconciliation, owner: secrets.Owner) -> None:
 
 def _rows(run: Reconciliation, owner: secrets.Owner) -> Rows:
     rows, status = [], ExitStatus.OK
+    objects = list(forced_deletion.existing_objects(run.clients, owner))
+    networks = [obj for kind, obj in objects if kind is names.OPENSTACK_CLUSTER]
     try:
-        for resource in forced_deletion.cloud_resources(run, owner):
-            rows.append((resource.service, resource.title, resource.id, resource.state))
+        found = [
+            *forced_deletion.cloud_resources(run, owner),
+            *(port for network in networks for port in forced_deletion.ports(run, network)),
+        ]
+        rows += [(one.service, one.title, one.id, one.state) for one in found]
     except errors.DriverError as error:
         rows.append(("OpenStack", "unknown", "", operator_text(error)))
         status = ExitStatus.UNKNOWN
-    rows += _object_rows(run, owner)
+    rows += _object_rows(objects)
     return COLUMNS, rows, max(status, ExitStatus.WARNING) if rows else status
 
 
-def _object_rows(run: Reconciliation, owner: secrets.Owner) -> Iterator[tuple[str, str, str, str]]:
-    for kind, obj in forced_deletion.existing_objects(run.clients, owner):
+def _object_rows(objects: list[tuple[names.Kind, Json]]) -> Iterator[tuple[str, str, str, str]]:
+    for kind, obj in objects:
         uid = str(conditions.metadata(obj).get("uid") or "")
         yield _MANAGEMENT, f"{kind.name} {conditions.name(obj)}", uid, _state(kind, obj)
 

@@ -192,14 +192,17 @@ def cluster_rows(
             fleet.charts.get(record.chart_digest, "") if record else "",
             "" if end is None else days_left(end, run.now),
             "refused" if "credential" in (cluster.health_status_reason or {}) else "",
-            ", ".join(dict.fromkeys(str(operation.verb) for operation in pending)),
+            ", ".join(dict.fromkeys(operation.title for operation in pending)),
             f"{since:%Y-%m-%d %H:%M:%S}" if since else "",
         )
 
 
 def _reason(cluster: Any) -> str:
-    """The class of the status reason; without one, the parts that are not healthy."""
-    cause = issue.reason_class(cluster.status_reason or "")
+    """The class of the status reason, or that only time is needed; else the unhealthy parts."""
+    reason = cluster.status_reason or ""
+    cause = issue.reason_class(reason)
+    if not cause and (cluster.status or "").endswith("_IN_PROGRESS"):
+        return reason.partition(": ")[0] if reason.startswith("waiting: ") else ""
     if cause or cluster.health_status == health.HEALTHY:
         return cause
     return ", ".join(sorted(health.parts_not_ready(cluster.health_status_reason or {})))

@@ -10,6 +10,8 @@ from magnum.drivers.k8s_capi_helm.status.causes import root_cause
 
 _PATIENCE = int(root_cause.NODE_PATIENCE.total_seconds()) // 60
 FINE = "Nothing has to be done."
+#: Stands in a command for the cluster's UUID.
+_CLUSTER = "CLUSTER"
 _WAIT = (
     "Wait: an operation is in progress, and ends by itself or at its deadline. If the same "
     "object is named for a long time, look into the log of its controller: capo-controller-manager "
@@ -47,8 +49,8 @@ ADVICE: Mapping[Cause, str] = {
     "load balancer in ERROR has to be deleted (openstack loadbalancer delete --cascade, with its "
     "name); Cluster API creates a new one.",
     Cause.IMAGE: "Check that the image exists, is active and is visible to the project.",
-    Cause.CREDENTIAL: "A user of the project runs 'openstack coe credential rotate CLUSTER'. If "
-    "that user is deleted, another member of the project can do it.",
+    Cause.CREDENTIAL: f"A user of the project runs 'openstack coe credential rotate {_CLUSTER}'. "
+    "If that user is deleted, another member of the project can do it.",
     Cause.BOOTSTRAP: "Look at the console of the server that is named (openstack console log "
     "show): cloud-init, kubeadm, the way to the API, to registries and to the metadata.",
     Cause.ADDON: "Look at the HelmRelease or Manifests that is named (kubectl describe), and into "
@@ -66,12 +68,12 @@ ADVICE: Mapping[Cause, str] = {
 }
 
 
-def advice(cause: str, sentence: str) -> str:
+def advice(cause: str, sentence: str, cluster_uuid: str) -> str:
     """What to do about a cause.
 
     :param cause: its class, "" for what only takes time.
+    :param cluster_uuid: of the cluster, for commands.
     """
-    for words, text in SPECIAL.items():
-        if words in sentence:
-            return text
-    return ADVICE[Cause(cause)] if cause else _WAIT
+    special = (text for words, text in SPECIAL.items() if words in sentence)
+    text = next(special, ADVICE[Cause(cause)] if cause else _WAIT)
+    return text.replace(_CLUSTER, cluster_uuid)

@@ -23,6 +23,8 @@ from magnum.drivers.k8s_capi_helm.status.objects import addons, machines
 from magnum.drivers.k8s_capi_helm.status.texts.issue import unwrap_message
 
 _LONGEST_MESSAGE = 400
+#: State of an object that a deletion has taken away.
+DELETED = "deleted"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,31 +69,36 @@ def record_rows(release: str, record: ReleaseRecord | None) -> Iterator[Row]:
         until = f", until {operation.deadline:%Y-%m-%d %H:%M:%S}" if operation.deadline else ""
         yield Row(
             2,
-            f"Operation {operation.verb}",
+            f"Operation {' '.join((operation.title, *operation.groups))}",
             "pending",
-            f"{' '.join(operation.groups)} since {operation.started_at:%Y-%m-%d %H:%M:%S}{until}",
+            f"since {operation.started_at:%Y-%m-%d %H:%M:%S}{until}",
         )
 
 
-def release_rows(release: str, live: LiveRelease | None) -> Iterator[Row]:
-    """The newest revision of the Helm release."""
+def release_rows(release: str, live: LiveRelease | None, absent: str) -> Iterator[Row]:
+    """The newest revision of the Helm release.
+
+    :param absent: state of what is not there.
+    """
     if live is None:
-        yield Row(1, f"Release {release}", "not found")
+        yield Row(1, f"Release {release}", absent)
         return
     text = f"revision {live.revision}, chart {live.chart_name} {live.chart_version}"
     yield Row(1, f"Release {release}", live.status, text)
 
 
-def observed_rows(observed: Observed) -> Iterator[Row]:
+def observed_rows(observed: Observed, absent: str) -> Iterator[Row]:
     """The objects of Cluster API, each machine below its owner and each server below its machine.
 
     Addons that are deployed are left out, and so are machines that are ready.
+
+    :param absent: state of what is not there.
     """
-    yield from _single_rows(1, "Cluster", observed.cluster)
-    yield from _single_rows(2, "OpenStackCluster", observed.infrastructure)
+    yield from _single_rows(1, "Cluster", observed.cluster, absent)
+    yield from _single_rows(2, "OpenStackCluster", observed.infrastructure, absent)
     if observed.failed_balancer:
         yield Row(3, f"Load balancer {observed.failed_balancer}", "ERROR")
-    yield from _single_rows(2, "KubeadmControlPlane", observed.control_plane)
+    yield from _single_rows(2, "KubeadmControlPlane", observed.control_plane, absent)
     all_machines = tuple(present(observed.machines))
     yield from _machine_rows(machines.of_control_plane(all_machines), observed)
     for deployment in sorted(present(observed.machine_deployments), key=conditions.name):
@@ -120,9 +127,9 @@ def observed_rows(observed: Observed) -> Iterator[Row]:
         )
 
 
-def _single_rows(depth: int, kind: str, obj: Json | Missing) -> Iterator[Row]:
+def _single_rows(depth: int, kind: str, obj: Json | Missing, absent: str) -> Iterator[Row]:
     if isinstance(obj, Missing):
-        yield Row(depth, kind, obj.value)
+        yield Row(depth, kind, absent if obj is Missing.NOT_FOUND else obj.value)
     else:
         yield from _object_rows(depth, obj)
 
@@ -140,9 +147,24 @@ def _machine_rows(own: Iterable[Json], observed: Observed) -> Iterator[Row]:
             yield Row(4, "OpenStackServer", "not found")
             continue
         yield from _object_rows(4, server)
-        server_id = str(conditions.at_path(server, "status", "instanceID") or "")
-        if fault := observed.server_faults.get(server_id):
-            yield Row(5, f"Nova server {server_id}", "ERROR", _shortened(fault))
+        yield from _nova_rows(server, observed)
+
+
+def _nova_rows(server: Json, observed: Observed) -> Iterator[Row]:
+    """The server in Nova, with what an operator looks for there: its flavor and its fault."""
+    status, spec = conditions.mapping(server.get("status")), conditions.mapping(server.get("spec"))
+    server_id = conditions.words(status.get("instanceID"))
+    if not server_id:
+        return
+    flavor = conditions.words(spec.get("flavor") or spec.get("flavorID"))
+    zone = conditions.words(spec.get("availabilityZone"))
+    parts = [
+        f"flavor {flavor}" if flavor else "",
+        f"availability zone {zone}" if zone else "",
+        _shortened(observed.server_faults.get(server_id, "")),
+    ]
+    state = conditions.words(status.get("instanceState"))
+    yield Row(5, f"Nova server {server_id}", state, "; ".join(filter(None, parts)))
 
 
 def _object_rows(depth: int, obj: Json) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import (
 from magnum.drivers.k8s_capi_helm.commands.why import advice, object_rows
 from magnum.drivers.k8s_capi_helm.commands.why.object_rows import Row
 from magnum.drivers.k8s_capi_helm.errors import Cause
-from magnum.drivers.k8s_capi_helm.model import Verdict
+from magnum.drivers.k8s_capi_helm.model import Missing, Verdict
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
     Reconciliation,
@@ -70,7 +70,7 @@ class Why(OperatorLister):
             found = [
                 cause,
                 *object_rows.database_rows(cluster),
-                _next(error.cause.value, cause.message),
+                _next(cluster, error.cause.value, cause.message),
             ]
             status = ExitStatus.CRITICAL
         return COLUMNS, [row.columns for row in found], status
@@ -88,7 +88,7 @@ def explanation(run: Reconciliation, cluster: Any) -> tuple[ExitStatus, list[Row
         return ExitStatus.CRITICAL, [
             _cause_row(issue.reason_class(text), text),
             *object_rows.database_rows(cluster),
-            _next(Cause.REQUEST.value, text),
+            _next(cluster, Cause.REQUEST.value, text),
         ]
     snapshot = _read(run, cluster)
     nodegroups = list(cluster.nodegroups)
@@ -98,14 +98,16 @@ def explanation(run: Reconciliation, cluster: Any) -> tuple[ExitStatus, list[Row
     ).verdict
     assert snapshot.observed is not None  # _read has done it
     cause, text = _cause(verdict)
+    is_deleting = (cluster.status or "").startswith("DELETE_")
+    absent = object_rows.DELETED if is_deleting else Missing.NOT_FOUND.value
     rows = [
         _cause_row(cause, text),
-        *object_rows.database_rows(cluster, verdict),
+        *object_rows.database_rows(cluster, None if is_deleting else verdict),
         *object_rows.record_rows(release_of(cluster.stack_id), snapshot.record),
-        *object_rows.release_rows(release_of(cluster.stack_id), snapshot.live),
-        *object_rows.observed_rows(snapshot.observed),
+        *object_rows.release_rows(release_of(cluster.stack_id), snapshot.live, absent),
+        *object_rows.observed_rows(snapshot.observed, absent),
     ]
-    return _exit_status(verdict, cause), [*rows, _next(cause, text)]
+    return _exit_status(verdict, cause), [*rows, _next(cluster, cause, text)]
 
 
 def _read(run: Reconciliation, cluster: Any) -> ReleaseSnapshot:
@@ -177,5 +179,5 @@ def _cause_row(cause: str, text: str) -> Row:
     return Row(0, "Cause:", state, text.removeprefix(f"{state}: ") or _NOTHING)
 
 
-def _next(cause: str, text: str) -> Row:
-    return Row(0, "Next:", "", advice.advice(cause, text) if text else advice.FINE)
+def _next(cluster: Any, cause: str, text: str) -> Row:
+    return Row(0, "Next:", "", advice.advice(cause, text, cluster.uuid) if text else advice.FINE)

@@ -132,7 +132,8 @@ def _ports(network: Json, observed: Observed, cloud: Callable[[], Cloud]) -> tup
         is_managed and network_id and timestamps.is_older(requested_at, observed, _PORT_PATIENCE)
     ):
         return ()
-    return cloud().remains.ports(str(network_id))
+    ports = cloud().remains.ports(str(network_id))
+    return tuple(f"{port.title} {port.id} ({port.state})" for port in ports)
 
 
 def _joined(titles: tuple[str, ...]) -> str:

@@ -247,7 +247,7 @@ def server(name: str) -> Json:
         "resolved": {"imageID": "i", "flavorID": "f"},
         "conditions": [{"type": kind, "status": "True"} for kind in ("Ready", "InstanceReady")],
     }
-    return thing(names.OPENSTACK_SERVER, name, status=status)
+    return thing(names.OPENSTACK_SERVER, name, spec={"flavor": "m1.small"}, status=status)
 
 
 def addon(

@@ -82,6 +82,21 @@ class TestShow(ForceDeleteCase):
         [cluster] = [row for row in rows if row["Resource"] == f"Cluster {RELEASE}"]
         self.assertEqual("deleting, held by cluster.x-k8s.io/held", cluster["State"])
 
+    def test_what_holds_the_network_is_shown(self) -> None:
+        self.hold()
+        [network] = self.kube.list(names.OPENSTACK_CLUSTER, NAMESPACE)
+        network["spec"]["managedSubnets"] = [{"cidr": "10.0.0.0/24"}]
+        network["status"]["network"] = {"id": "net"}
+        self.kube.put(names.OPENSTACK_CLUSTER, network)
+        port = self.cloud.openstack.leave("ports", network_id="net", device_owner="")
+        self.cloud.openstack.leave("ports", network_id="another", device_owner="")
+        shown = [row for row in self.rows() if row["Where"] == "Neutron"]
+        expected = {"Where": "Neutron", "Resource": "port", "ID": port.id}
+        self.assertEqual([{**expected, "State": "without an owner"}], shown)
+        del network["spec"]["managedSubnets"]
+        self.kube.put(names.OPENSTACK_CLUSTER, network)
+        self.assertNotIn(port.id, str(self.rows()), "the project's own network stays")
+
     def test_nothing_of_another_cluster_is_shown(self) -> None:
         self.hold()
         self.cloud.openstack.leave("load_balancers", name=BALANCER, project_id="p2")

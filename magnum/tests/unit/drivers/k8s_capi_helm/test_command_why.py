@@ -23,6 +23,8 @@ from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE, SECRET_TEXT
 from magnum.tests.unit.drivers.k8s_capi_helm.house import messages
 
+_UUID = "9f0c7c4e-0000-4777-8666-555555555555"
+
 
 class WhyCase(CommandCase):
     def why(self, name: str = "demo", status: int = CRITICAL) -> list[str]:
@@ -128,11 +130,13 @@ class TestCause(WhyCase):
 
     def test_words_that_say_more_than_the_class(self) -> None:
         server = "3 hosts failed to start the server"
-        self.assertIn("nova-compute", advice.advice("internal", server))
-        self.assertEqual(advice.ADVICE[Cause.INTERNAL], advice.advice("internal", "a defect"))
+        self.assertIn("nova-compute", advice.advice("internal", server, _UUID))
+        self.assertEqual(
+            advice.ADVICE[Cause.INTERNAL], advice.advice("internal", "a defect", _UUID)
+        )
         foreign = "deletion of OpenStackCluster a: its network is in use by port 4"
-        self.assertIn("openstack port show", advice.advice("", foreign))
-        self.assertIn("Wait: ", advice.advice("", "deletion of Machine a"))
+        self.assertIn("openstack port show", advice.advice("", foreign, _UUID))
+        self.assertIn("Wait: ", advice.advice("", "deletion of Machine a", _UUID))
 
     def test_words_are_those_of_the_driver(self) -> None:
         """Each stands on the page of all sentences, but for those of Kubernetes itself."""
@@ -163,7 +167,9 @@ class TestCause(WhyCase):
     def test_a_credential_that_is_dead(self) -> None:
         self.made()
         self.cloud.dead |= set(self.cloud.credentials)
-        self.assertIn("credential", self.why()[0])
+        lines = self.why()
+        self.assertIn("credential", lines[0])
+        self.assertIn(f"'openstack coe credential rotate {self.cluster().uuid}'", lines[-1])
 
     def test_a_management_cluster_that_is_away(self) -> None:
         self.made()
@@ -227,7 +233,7 @@ class TestTree(WhyCase):
         lines = [line.strip() for line in self.why(status=WARNING)]
         place = lines.index(f"Lease {names.lease(RELEASE)} free")
         self.assertRegex(
-            lines[place + 1], r"^Operation resize pending default-worker since .+, until "
+            lines[place + 1], r"^Operation resize default-worker pending since .+, until "
         )
         self.assertRegex(lines[place + 2], rf"^Release {RELEASE} deployed revision 2, chart ")
 
@@ -240,6 +246,22 @@ class TestTree(WhyCase):
         self.assertEqual(["Machine", "OpenStackServer"], names_of)
         depths = [len(line) - len(line.lstrip()) for line in lines[place - 2 : place + 1]]
         self.assertEqual([6, 8, 10], depths)
+        self.assertTrue(lines[place].endswith("ERROR flavor m1.small; No valid host was found."))
+
+    def test_a_server_that_runs_without_a_node_has_its_id(self) -> None:
+        self.made()
+        self.say(names.MACHINE, "Ready", "node is gone")
+        server = self.kube.list(names.OPENSTACK_SERVER, NAMESPACE)[0]
+        lines = [line.strip() for line in self.why()]
+        self.assertIn(f"Nova server {server['status']['instanceID']} ACTIVE flavor m1.small", lines)
+
+    def test_what_a_deletion_has_taken_away_is_no_fault(self) -> None:
+        self.made()
+        self.delete()
+        self.kube.remove(names.CONTROL_PLANE, NAMESPACE, f"{RELEASE}-control-plane")
+        lines = [line.strip() for line in self.why(status=WARNING)]
+        self.assertIn("KubeadmControlPlane deleted", lines)
+        self.assertFalse([line for line in lines if line.startswith("Health")])
 
     def test_objects_that_are_missing_are_named(self) -> None:
         self.made()
@@ -293,4 +315,4 @@ class TestWhich(WhyCase):
 class TestAdvice(WhyCase):
     def test_there_is_some_for_each_class(self) -> None:
         self.assertEqual(set(Cause), set(advice.ADVICE))
-        self.assertEqual(len(Cause), len({advice.advice(cause, "") for cause in Cause}))
+        self.assertEqual(len(Cause), len({advice.advice(cause, "", _UUID) for cause in Cause}))

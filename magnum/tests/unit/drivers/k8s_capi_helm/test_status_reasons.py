@@ -203,6 +203,26 @@ class DeepestTest(testtools.TestCase):
         self.assertIn("bootstrap: machine", reason(observed))
         self.assertIn("Health check failed: Node failed to report startup", reason(observed))
 
+    def test_the_fault_of_a_server_that_is_replaced_stays_until_the_next_one_has_its_own(self):
+        observed = building()
+        owner = observed.machine_sets[0]
+        gone = f"{owner['metadata']['name']}-gone1"
+        before = (
+            "internal: 3 hosts failed to start the server, the last one: Failed to deploy (server "
+            f"{gone}); 1 of 2 default-worker machines are ready"
+        )
+        self.assertEqual(before, reason(observed, status_reason=before))
+        going = builders.machine("default-worker", 7)
+        going["metadata"].update(name=gone, deletionTimestamp="2026-11-21T11:59:00Z")
+        both = dataclasses.replace(observed, machines=(*observed.machines, going))
+        self.assertEqual(before, reason(both, status_reason=before))
+        del going["metadata"]["deletionTimestamp"]
+        self.assertNotIn(gone, reason(both, status_reason=before), "it has its own conditions")
+        other = before.replace(gone, "another-set-gone1")
+        self.assertIn("waiting: ", reason(observed, status_reason=other), "not of this group")
+        owner["spec"]["replicas"] = 0
+        self.assertIn("waiting: ", reason(observed, status_reason=before), "of an old MachineSet")
+
     def test_what_only_the_machine_repeats(self):
         for reason_, message, wanted in (
             ("LoadBalancerMemberError", "Reconciling member failed: gone", "network: machine"),
