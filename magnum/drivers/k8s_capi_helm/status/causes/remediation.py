@@ -58,4 +58,4 @@ def cause(own: Iterable[Json], owners: Iterable[Json], previous_reasons: str) ->
 
 def _makes_machines(owner: Json) -> bool:
     """Whether a MachineSet or control plane is to have machines: an old set replaces none."""
-    return conditions.at_path(owner, "spec", "replicas") != 0
+    return bool(conditions.at_path(owner, "spec", "replicas") != 0)
