@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "doc"))
 extensions = [
     "openstackdocstheme",
     "oslo_config.sphinxext",
+    "ext.causes",
     "ext.charts",
     "ext.fields",
     "ext.house",

@@ -12,7 +12,7 @@ _PATIENCE = int(root_cause.NODE_PATIENCE.total_seconds()) // 60
 FINE = "Nothing has to be done."
 #: Stands in a command for the cluster's UUID.
 _CLUSTER = "CLUSTER"
-_WAIT = (
+WAIT = (
     "Wait: an operation is in progress, and ends by itself or at its deadline. If the same "
     "object is named for a long time, look into the log of its controller: capo-controller-manager "
     "for kinds that begin with OpenStack, capi-kubeadm-control-plane-controller-manager for "
@@ -75,5 +75,5 @@ def advice(cause: str, sentence: str, cluster_uuid: str) -> str:
     :param cluster_uuid: of the cluster, for commands.
     """
     special = (text for words, text in SPECIAL.items() if words in sentence)
-    text = next(special, ADVICE[Cause(cause)] if cause else _WAIT)
+    text = next(special, ADVICE[Cause(cause)] if cause else WAIT)
     return text.replace(_CLUSTER, cluster_uuid)
