@@ -56,13 +56,13 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--certificates",
             choices=CERTIFICATE_STORES,
-            help="certificate store of Magnum (default: unchanged, initially barbican)",
+            help="certificate store of Magnum (default: with up unchanged, initially barbican)",
         )
         command.add_argument(
             "--transport",
             choices=TRANSPORTS,
             help="transport between Magnum's API and its conductors: memory, or rabbit, a real "
-            "RabbitMQ (default: unchanged, initially memory)",
+            "RabbitMQ (default: with up unchanged, initially memory)",
         )
         command.add_argument(
             "--conductors", type=int, help="number of magnum-conductors, with rabbit"
@@ -79,13 +79,13 @@ def _parser() -> argparse.ArgumentParser:
             "--tenant-api",
             choices=tenant_api.MODES,
             help="API servers of the clusters: memory, or real, with etcd, kube-apiserver and "
-            "their controllers for each cluster (default: unchanged, initially memory)",
+            "their controllers for each cluster (default: with up unchanged, initially memory)",
         )
         command.add_argument(
             "--addon-provider",
             choices=addon_provider.KINDS,
             help="who installs addons: simulated, or real, a checkout of which $ADDON_PROVIDER "
-            "names, with --tenant-api real (default: unchanged, initially simulated)",
+            "names, with --tenant-api real (default: with up unchanged, initially simulated)",
         )
         command.add_argument(
             "--driver",
@@ -137,7 +137,7 @@ def _add_providers(command: argparse.ArgumentParser) -> None:
             option,
             metavar="VERSION",
             help=f"release of {name}; a later one than a sandbox has is an upgrade ({known}; "
-            f"default: unchanged, initially {initial.version})",
+            f"default: with up unchanged, initially {initial.version})",
         )
 
 
@@ -150,13 +150,13 @@ def _down(state: State, _: argparse.Namespace) -> None:
 
 
 def _reset(state: State, arguments: argparse.Namespace) -> None:
-    stack.reset(state, *_choices(state, arguments))
+    stack.reset(state, *_choices(None, arguments))
 
 
 def _choices(
-    state: State, arguments: argparse.Namespace
+    state: State | None, arguments: argparse.Namespace
 ) -> tuple[str | None, Layout | None, Providers, str | None, str | None]:
-    """What was said about the sandbox."""
+    """What was said about the sandbox; of a new one there is no *state*."""
     return (
         arguments.certificates,
         _layout(arguments),
@@ -166,8 +166,8 @@ def _choices(
     )
 
 
-def _providers(state: State, arguments: argparse.Namespace) -> Providers:
-    """What was said about them, else those of the sandbox."""
+def _providers(state: State | None, arguments: argparse.Namespace) -> Providers:
+    """What was said about them, else those of the sandbox, or the initial ones."""
     return releases.choose(state, arguments.capi, arguments.capo)
 
 

@@ -17,6 +17,8 @@ from sandbox.cloud.config import CERTIFICATE_STORES
 from sandbox.management.releases import Providers
 from sandbox.state import file_lock, SandboxError, State
 
+#: Facts of a sandbox that are its user's choices.
+_CHOICES = ("addon_provider", "certificates", "layout", "providers", "tenant_api")
 # What a reset keeps: the ports and the slot, so that what was told to a user stays true.
 KEPT_BY_RESET = {"ports.json", "state.json", ".lock", ".turn.lock"}
 
@@ -121,14 +123,19 @@ def reset(
     tenant_api: str | None = None,
     addon_provider: str | None = None,
 ) -> None:
-    """Delete all data of the sandbox and start it again, on the same ports."""
+    """Delete all data of the sandbox and start a new one on the same ports, which has what is said.
+
+    What was chosen for the old one is forgotten: a test must not run on what another has left.
+
+    :param certificates: as for :func:`up`, but None for the initial one; so are the others.
+    """
     down(state)
     with _turn(state):
         for path in state.root.iterdir():
             if path.name in KEPT_BY_RESET:
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-        state.record(cloud_ready=None, faults=None, upgraded=None)
+        state.record(cloud_ready=None, faults=None, upgraded=None, **dict.fromkeys(_CHOICES))
     up(state, certificates, layout, providers, tenant_api, addon_provider)
 
 

@@ -146,15 +146,15 @@ class Providers:
         return f"--capi {self.capi.version} --capo {self.capo.version}"
 
 
-def choose(state: State, capi: str | None, capo: str | None) -> Providers:
+def choose(state: State | None, capi: str | None, capo: str | None) -> Providers:
     """The providers of these versions.
 
-    :param state: of the sandbox whose providers are meant where no version is given; initially
-        those of :class:`Providers`.
+    :param state: of the sandbox whose providers are meant where no version is given; initially,
+        and for None, those of :class:`Providers`.
     :raises SandboxError: a version is not in the tables, or they cannot work together.
     """
     initial = {"capi": Providers.capi.version, "capo": Providers.capo.version}
-    known: dict[str, str] = state.get("providers", initial)
+    known: dict[str, str] = state.get("providers", initial) if state else initial
     return Providers(
         _known("--capi", CLUSTER_API, capi or known["capi"]),
         _known("--capo", CAPO, capo or known["capo"]),

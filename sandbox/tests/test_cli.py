@@ -6,8 +6,10 @@ import io
 import os
 from unittest import mock
 
-from sandbox import cli, faults, inventory, processes
+from sandbox import cli, faults, inventory, processes, stack
 from sandbox.cloud.conductor_layout import Layout
+from sandbox.management import releases
+from sandbox.management.releases import Providers
 from sandbox.state import SandboxError
 from sandbox.tests.test_state import StateCase
 
@@ -67,6 +69,19 @@ class TestCommands(StateCase):
             self.assertEqual(1, status)
             self.assertIn("--capi 1.10.10 --capo 0.14.7: this OpenStack provider reads", said)
         self.assertEqual([], processes.owned(self.sandbox()))
+
+    def test_a_new_sandbox_has_nothing_of_what_the_old_one_was_told(self) -> None:
+        box = self.sandbox()
+        Providers(releases.CLUSTER_API[0], releases.CAPO[0]).record(box)
+        Layout("rabbit", conductors=2).record(box)
+        box.record(certificates="x509keypair", tenant_api="real", addon_provider="real")
+        started = []
+        with mock.patch.object(stack, "up", lambda state, *choices: started.append(choices)):
+            self.assertEqual(0, self.run_command("reset")[0])
+        [choices] = started
+        self.assertEqual((None, None, Providers(), None, None), choices)
+        known = ("certificates", "layout", "providers", "tenant_api", "addon_provider")
+        self.assertEqual([], [name for name in known if box.get(name)])
 
     def test_logs_of_nobody(self) -> None:
         status, _, said = self.run_command("logs", "heat")

@@ -15,7 +15,12 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.status.causes import root_cause
 from magnum.drivers.k8s_capi_helm.status.causes.scope import Scope, scope_of
-from magnum.drivers.k8s_capi_helm.status.objects import controller_leases, machine_stage, machines
+from magnum.drivers.k8s_capi_helm.status.objects import (
+    controller_leases,
+    infrastructure,
+    machine_stage,
+    machines,
+)
 from magnum.drivers.k8s_capi_helm.status.texts.issue import (
     clause,
     Issue,
@@ -198,10 +203,10 @@ def _detail(issue: Issue, observed: Observed, previous_reasons: str) -> Issue | 
 
 
 def _no_report(scope: Scope) -> Issue | None:
-    """While CAPO waits for a load balancer, or cannot log in, it writes no status at all."""
-    infrastructure = scope.observed.infrastructure
-    if isinstance(infrastructure, Missing) or infrastructure.get("status"):
+    """CAPO that waits for a load balancer, has no network or cannot log in may write no status."""
+    owner = scope.observed.infrastructure
+    if isinstance(owner, Missing) or infrastructure.is_reported(owner):
         return None
-    created = conditions.instant(conditions.metadata(infrastructure).get("creationTimestamp"))
-    text = "the OpenStack provider reports nothing (check load balancer and credential)"
+    created = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
+    text = "the OpenStack provider reports nothing (check network, load balancer and credential)"
     return Issue(text, since=created) if scope.is_older(created, SILENCE_PATIENCE, text) else None

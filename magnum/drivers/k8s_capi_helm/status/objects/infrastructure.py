@@ -37,6 +37,17 @@ def openstack_missing(owner: Json | Missing) -> Issue | None:
     return None
 
 
+def is_reported(owner: Json) -> bool:
+    """Whether CAPO has said how far an OpenStackCluster is.
+
+    CAPO before 0.14 has no conditions: its status has the network from the moment it is found.
+    """
+    status = conditions.mapping(owner.get("status"))
+    network_id = conditions.at_path(owner, "status", "network", "id")
+    is_provisioned = conditions.is_initialized(owner, "provisioned", "ready")
+    return bool(status.get("conditions") or network_id or is_provisioned)
+
+
 def is_balancer_awaited(observed: Observed) -> bool:
     """Whether CAPO may be waiting for a load balancer, about whose state it says nothing."""
     owner = observed.infrastructure

@@ -159,8 +159,17 @@ class DeepestTest(testtools.TestCase):
     def test_a_silent_openstack_cluster(self):
         observed = builders.observed()
         observed.infrastructure["status"] = {}
-        self.assertIn("the OpenStack provider reports nothing (check load", reason(observed))
-        self.assertTrue(reason(observed).endswith("credential), since 2026-11-21 11:00 UTC"))
+        said = (
+            "the OpenStack provider reports nothing (check network, load balancer and credential), "
+            "since 2026-11-21 11:00 UTC"
+        )
+        self.assertTrue(reason(observed).endswith(said), reason(observed))
+        # CAPO before 0.14 has no conditions, and says nothing of a network that is gone.
+        unset = {"ready": False, "externalNetwork": {"id": "e"}, "network": {"id": "", "name": ""}}
+        observed.infrastructure["status"] = unset
+        self.assertTrue(reason(observed).endswith(said), reason(observed))
+        unset["network"] = {"id": "n"}
+        self.assertNotIn("reports nothing", reason(observed))
 
     def test_a_load_balancer_in_error(self):
         """Cluster API waits for it without a word; its name says which one the tenant deletes."""
