@@ -84,7 +84,7 @@ def _answer(question: Callable[..., Any], services: Services, *args: Any) -> Any
 class TestOneAnswer(base.TestCase):
     """What a member and an administrator are told of any cloud, in the name of the project."""
 
-    @hypothesis.settings(max_examples=400, deadline=None, database=None, derandomize=True)
+    @hypothesis.settings(max_examples=100, deadline=None, database=None, derandomize=True)
     @hypothesis.given(things=_clouds())
     def test_whoever_asks(self, things: Things) -> None:
         member, administrator = (
