@@ -49,7 +49,7 @@ def begin(options: Any) -> Any:
 
     import magnum.conf
     from magnum.drivers.k8s_capi_helm import conf, errors
-    from magnum.drivers.k8s_capi_helm.handlers import log_context, reconciliation
+    from magnum.drivers.k8s_capi_helm.handlers.entry import log_context, reconciliation
     from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 
     files, directories = options.config_file or [], options.config_dir or []

@@ -369,7 +369,7 @@ def check_kubeconfig(conf: Any) -> Iterator[Finding]:
     from magnum.drivers.k8s_capi_helm import conf as options
     from magnum.drivers.k8s_capi_helm import errors
     from magnum.drivers.k8s_capi_helm.conf import management_clusters
-    from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+    from magnum.drivers.k8s_capi_helm.kube.identity import kubeconfig
     from magnum.drivers.k8s_capi_helm.model.management_cluster import DEFAULT_MANAGEMENT
 
     options.register_opts(conf)
@@ -386,7 +386,7 @@ def check_kubeconfig(conf: Any) -> Iterator[Finding]:
 
 
 def _check_default_kubeconfig(conf: Any) -> Iterator[Finding]:
-    from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+    from magnum.drivers.k8s_capi_helm.kube.identity import kubeconfig
 
     found = kubeconfig.find_kubeconfig(conf.capi_helm.kubeconfig_file)
     if found is None:
@@ -409,7 +409,7 @@ def _check_default_kubeconfig(conf: Any) -> Iterator[Finding]:
 def _check_kubeconfig(found: str, context: str = "") -> Iterator[Finding]:
     from magnum.drivers.k8s_capi_helm import errors
     from magnum.drivers.k8s_capi_helm.chart_store import directory
-    from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+    from magnum.drivers.k8s_capi_helm.kube.identity import kubeconfig
 
     try:
         kubeconfig.fingerprint(found)

@@ -24,7 +24,7 @@ from magnum.common import context as magnum_context
 import magnum.conf
 from magnum.db.sqlalchemy import models
 from magnum.drivers.common import driver
-from magnum.drivers.k8s_capi_helm.kube.informers import KINDS
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import KINDS
 from magnum.objects import cluster as cluster_object
 from magnum.service import periodic
 from tools import own_driver, pass_conductor, pass_process

@@ -24,7 +24,7 @@ import uuid
 
 import urllib3
 
-from magnum.drivers.k8s_capi_helm.kube.informers import KINDS
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import KINDS
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from sandbox import processes

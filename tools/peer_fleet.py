@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import dataclasses
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.kube.informers import KINDS
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import KINDS
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from sandbox.management import server

@@ -23,7 +23,7 @@ import tempfile
 import time
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.kube.informers import KINDS
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import KINDS
 from magnum.drivers.k8s_capi_helm.model import names
 from sandbox.management import binaries
 from tools import bench_database, fleet, follow_bench, pass_costs, pass_process

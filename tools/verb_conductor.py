@@ -20,7 +20,7 @@ from magnum.common import context as magnum_context
 from magnum.conductor.handlers import cluster_conductor
 import magnum.conf
 from magnum.db.sqlalchemy import models
-from magnum.drivers.k8s_capi_helm.magnum_objects import query_cache, reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import query_cache, reader
 from magnum.drivers.k8s_capi_helm.metrics import registry
 from magnum.objects import cluster as cluster_object
 from magnum.service import periodic

@@ -28,7 +28,7 @@ from typing import Any
 
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import helm_values
-from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.kube.watch import snapshot
 from magnum.drivers.k8s_capi_helm.labels import parser as labels_parser
 
 #: The unit tests' world; not imported by name, because it is checked less strictly than tools are.

@@ -8,7 +8,7 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, FieldOwner, FIELDS
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation.fields import Effect, FieldOwner, FIELDS
 
 
 class MagnumFields(SphinxDirective):

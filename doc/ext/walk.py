@@ -12,7 +12,7 @@ A step is ``PLACE NAME: sentence``, and its further lines are indented::
     .. walk:: A resize
 
        (Magnum) conductor: Saves the new count and calls the driver.
-       handlers/resize.py resize: Checks the request.
+       handlers/requests/resize.py resize: Checks the request.
 
 PLACE is a file of the driver, a file of ``charts``, or something outside in parentheses.
 """

@@ -20,27 +20,21 @@ import magnum.conf
 from magnum.drivers.common import driver
 from magnum.drivers.k8s_capi_helm import conf
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.handlers import (
+from magnum.drivers.k8s_capi_helm.handlers.entry import log_context, reconciliation, rpc
+from magnum.drivers.k8s_capi_helm.handlers.health import health_task
+from magnum.drivers.k8s_capi_helm.handlers.outcome import notifications
+from magnum.drivers.k8s_capi_helm.handlers.requests import (
     create,
     delete,
-    health_task,
-    log_context,
-    notifications,
-    reconciliation,
     resize,
     rotate_credential,
-    rpc,
-    status_task,
     upgrade,
-    watch_trigger,
 )
-from magnum.drivers.k8s_capi_helm.handlers import nodegroup as handlers_nodegroup
-from magnum.drivers.k8s_capi_helm.handlers.monitor import Monitor
-from magnum.drivers.k8s_capi_helm.magnum_objects import (
-    certificates,
-    query_cache,
-    template,
-)
+from magnum.drivers.k8s_capi_helm.handlers.requests import nodegroup as handlers_nodegroup
+from magnum.drivers.k8s_capi_helm.handlers.tasks import status_task, watch_trigger
+from magnum.drivers.k8s_capi_helm.handlers.tasks.monitor import Monitor
+from magnum.drivers.k8s_capi_helm.magnum_objects import certificates
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import query_cache, template
 from magnum.drivers.k8s_capi_helm.metrics import exposition, fleet
 from magnum.drivers.k8s_capi_helm.model import clock, Verdict
 from magnum.drivers.k8s_capi_helm.model import cloud as model_cloud

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from magnum.drivers.k8s_capi_helm.labels import effective
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json, names
-from magnum.drivers.k8s_capi_helm.values import components, network, nodegroups
-from magnum.drivers.k8s_capi_helm.values import proxy as values_proxy
-from magnum.drivers.k8s_capi_helm.values.addons import addons
-from magnum.drivers.k8s_capi_helm.values.nodegroups import server_group_values
+from magnum.drivers.k8s_capi_helm.values.sections import components, network, nodegroups
+from magnum.drivers.k8s_capi_helm.values.sections import proxy as values_proxy
+from magnum.drivers.k8s_capi_helm.values.sections.addons import addons
+from magnum.drivers.k8s_capi_helm.values.sections.nodegroups import server_group_values
 
 __all__ = ["render"]
 
@@ -85,8 +85,8 @@ def _whole_cluster(request: ClusterRequest, facts: CloudFacts) -> Json:
 def with_created(values: Json, request: ClusterRequest, facts: CloudFacts) -> Json:
     """The values of a new release, with the ids of what was created after they were rendered.
 
-    Only the driver sets these keys (:mod:`~magnum.drivers.k8s_capi_helm.values.reserved_keys`), so
-    no overlay has a say in them.
+    Only the driver sets these keys, so no overlay has a say in them
+    (:mod:`~magnum.drivers.k8s_capi_helm.values.tree.reserved_keys`).
 
     :param values: as :func:`render` made them of the same request, overlays included.
     :param facts: with the server groups and the API address.

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
 from magnum.drivers.k8s_capi_helm.kube.discovery import Discovery
-from magnum.drivers.k8s_capi_helm.kube.request import (
+from magnum.drivers.k8s_capi_helm.kube.http.circuit_breaker import CircuitBreaker
+from magnum.drivers.k8s_capi_helm.kube.http.request import (
     APPLY_PATCH,
     delete_options,
     DRY_RUN,
@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
     unreachable,
     watch_query,
 )
-from magnum.drivers.k8s_capi_helm.kube.transport import Transport
+from magnum.drivers.k8s_capi_helm.kube.http.transport import Transport
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import (
     as_management_cluster,

@@ -16,7 +16,7 @@ import shutil
 from magnum.drivers.k8s_capi_helm.chart_store import archive
 from magnum.drivers.k8s_capi_helm.chart_store.directory import write_error
 from magnum.drivers.k8s_capi_helm.model import Chart
-from magnum.drivers.k8s_capi_helm.values import autoscaler
+from magnum.drivers.k8s_capi_helm.values.sections import autoscaler
 
 _READABLE = ("*.tpl", "*.yaml", "*.yml", "*.txt")
 

@@ -8,7 +8,7 @@ import dataclasses
 import fnmatch
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.labels.versions import plain
+from magnum.drivers.k8s_capi_helm.labels.value_types.versions import plain
 from magnum.drivers.k8s_capi_helm.model import names
 
 #: Stands for the charts that come with the driver.

@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.chart_store import source as chart_source
 from magnum.drivers.k8s_capi_helm.chart_store.configmap import ChartConfigMaps
 from magnum.drivers.k8s_capi_helm.chart_store.directory import ChartDirectory, write_error
 from magnum.drivers.k8s_capi_helm.chart_store.inventory import ChartInventory
-from magnum.drivers.k8s_capi_helm.labels.versions import plain
+from magnum.drivers.k8s_capi_helm.labels.value_types.versions import plain
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
 
 LOG = logging.getLogger(__name__)

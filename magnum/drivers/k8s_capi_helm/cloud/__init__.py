@@ -7,7 +7,7 @@ become :class:`errors.CloudUnreachable` (try again) or :class:`errors.CloudRefus
 act).
 """
 
+from magnum.drivers.k8s_capi_helm.cloud.access.services import ServiceClients, Services
 from magnum.drivers.k8s_capi_helm.cloud.client import Cloud
-from magnum.drivers.k8s_capi_helm.cloud.services import ServiceClients, Services
 
 __all__ = ["Cloud", "ServiceClients", "Services"]

@@ -11,26 +11,21 @@ import datetime
 from openstack import exceptions as sdk_exceptions
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud import (
-    capabilities,
-    images,
-    networks,
-    quotas,
-    service_check,
-)
-from magnum.drivers.k8s_capi_helm.cloud import compute as cloud_compute
-from magnum.drivers.k8s_capi_helm.cloud import facts as cloud_facts
-from magnum.drivers.k8s_capi_helm.cloud.app_credentials import (
+from magnum.drivers.k8s_capi_helm.cloud.access import service_check
+from magnum.drivers.k8s_capi_helm.cloud.access.services import Services, translate_errors
+from magnum.drivers.k8s_capi_helm.cloud.catalogue import capabilities, images, networks, quotas
+from magnum.drivers.k8s_capi_helm.cloud.catalogue import compute as cloud_compute
+from magnum.drivers.k8s_capi_helm.cloud.catalogue import facts as cloud_facts
+from magnum.drivers.k8s_capi_helm.cloud.catalogue.image_catalogue import ImageCatalogue
+from magnum.drivers.k8s_capi_helm.cloud.preflight import message as preflight_message
+from magnum.drivers.k8s_capi_helm.cloud.preflight import networks as preflight_networks
+from magnum.drivers.k8s_capi_helm.cloud.resources.app_credentials import (
     credential_expiries,
     credential_names,
     is_valid,
 )
-from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import ClusterResources
-from magnum.drivers.k8s_capi_helm.cloud.image_catalogue import ImageCatalogue
-from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
-from magnum.drivers.k8s_capi_helm.cloud.preflight import message as preflight_message
-from magnum.drivers.k8s_capi_helm.cloud.preflight import networks as preflight_networks
-from magnum.drivers.k8s_capi_helm.cloud.services import Services, translate_errors
+from magnum.drivers.k8s_capi_helm.cloud.resources.cluster_resources import ClusterResources
+from magnum.drivers.k8s_capi_helm.cloud.resources.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     CloudFacts,

@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     secrets,
     Verdict,
 )
-from magnum.drivers.k8s_capi_helm.values import network, nodegroups
+from magnum.drivers.k8s_capi_helm.values.sections import network, nodegroups
 
 LOG = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-from magnum.drivers.k8s_capi_helm.values import pod_security
+from magnum.drivers.k8s_capi_helm.values.sections import pod_security
 
 MANAGEMENT_CLUSTER = [
     cfg.StrOpt(

@@ -13,7 +13,7 @@ from magnum.drivers.k8s_capi_helm.helm import (
     upgrade_patch,
 )
 from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values.tree import merge
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import failures, manifest_diff, release_secret
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
-from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values.tree import merge
 
 LOG = logging.getLogger(__name__)
 

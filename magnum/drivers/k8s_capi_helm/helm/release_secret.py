@@ -25,7 +25,7 @@ import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
-from magnum.drivers.k8s_capi_helm.values import autoscaler
+from magnum.drivers.k8s_capi_helm.values.sections import autoscaler
 
 #: Words of Helm for a release that a helm run is, or was, in the middle of.
 PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 from magnum.drivers.k8s_capi_helm.helm import recovery
 from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values.tree import merge
 
 #: Lists of built-in kinds whose items are merged by a field; all others are replaced as a whole
 #: (``patchMergeKey`` in https://github.com/kubernetes/api/blob/master/core/v1/types.go).

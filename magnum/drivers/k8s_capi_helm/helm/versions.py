@@ -6,7 +6,7 @@ from __future__ import annotations
 from packaging.version import Version
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.labels import versions
+from magnum.drivers.k8s_capi_helm.labels.value_types import versions
 
 #: Oldest version that can be used, by major version. Helm 4 before 4.1.1 takes an object whose
 #: apiVersion changes for another one, and deletes it (https://github.com/helm/helm/pull/31772).

@@ -8,8 +8,8 @@ import threading
 from typing import Any, TypeVar
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import response
-from magnum.drivers.k8s_capi_helm.kube.request import (
+from magnum.drivers.k8s_capi_helm.kube.http import response
+from magnum.drivers.k8s_capi_helm.kube.http.request import (
     DISCOVERY,
     is_about,
     is_missing_kind,
@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
     Request,
     unreachable,
 )
-from magnum.drivers.k8s_capi_helm.kube.transport import Transport
+from magnum.drivers.k8s_capi_helm.kube.http.transport import Transport
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
 #: Objects per page of a list. Most of what a page takes in memory is not kept (``managedFields``),

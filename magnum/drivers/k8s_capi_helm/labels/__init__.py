@@ -12,8 +12,6 @@ character is dropped.
 """
 
 from magnum.drivers.k8s_capi_helm.labels.effective import effective, value_text
-from magnum.drivers.k8s_capi_helm.labels.label import ChangeTime, Label, LabelScope
-from magnum.drivers.k8s_capi_helm.labels.limits import check_merged, check_new
 from magnum.drivers.k8s_capi_helm.labels.notices import (
     named_notices,
     nodegroup_notices,
@@ -31,7 +29,9 @@ from magnum.drivers.k8s_capi_helm.labels.parser import (
     with_template_only,
 )
 from magnum.drivers.k8s_capi_helm.labels.registry import BY_NAME, Labels, REGISTRY
-from magnum.drivers.k8s_capi_helm.labels.types import LabelType, OptionType
+from magnum.drivers.k8s_capi_helm.labels.value_types.label import ChangeTime, Label, LabelScope
+from magnum.drivers.k8s_capi_helm.labels.value_types.limits import check_merged, check_new
+from magnum.drivers.k8s_capi_helm.labels.value_types.types import LabelType, OptionType
 
 __all__ = [
     "BY_NAME",

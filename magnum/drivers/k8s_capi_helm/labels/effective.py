@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.labels import label as labels_label
 from magnum.drivers.k8s_capi_helm.labels import registry
+from magnum.drivers.k8s_capi_helm.labels.value_types import label as labels_label
 
 
 def effective(labels: registry.Labels) -> dict[str, str]:

@@ -9,8 +9,8 @@ import difflib
 import functools
 
 from magnum.drivers.k8s_capi_helm.errors import column_limits
-from magnum.drivers.k8s_capi_helm.labels import label as labels_label
 from magnum.drivers.k8s_capi_helm.labels import parser, registry, unsupported
+from magnum.drivers.k8s_capi_helm.labels.value_types import label as labels_label
 
 #: Labels that do something only while the other one is above zero.
 _NEEDS_SIZE = {

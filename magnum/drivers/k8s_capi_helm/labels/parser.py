@@ -8,8 +8,9 @@ import functools
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.labels import label as labels_label
-from magnum.drivers.k8s_capi_helm.labels import registry, types, unsupported
+from magnum.drivers.k8s_capi_helm.labels import registry, unsupported
+from magnum.drivers.k8s_capi_helm.labels.value_types import label as labels_label
+from magnum.drivers.k8s_capi_helm.labels.value_types import types
 
 #: What Octavia's providers cannot do (its provider driver feature matrix).
 _OVN_ONLY_ALGORITHM = "SOURCE_IP_PORT"

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels.addons import AddonLabels
-from magnum.drivers.k8s_capi_helm.labels.api_server import ApiServerLabels
-from magnum.drivers.k8s_capi_helm.labels.control_plane import ControlPlaneLabels
-from magnum.drivers.k8s_capi_helm.labels.image_tags import TagLabels
-from magnum.drivers.k8s_capi_helm.labels.label import Label
-from magnum.drivers.k8s_capi_helm.labels.maintenance import MaintenanceLabels
-from magnum.drivers.k8s_capi_helm.labels.network import NetworkLabels
-from magnum.drivers.k8s_capi_helm.labels.nodes import NodeLabels
+from magnum.drivers.k8s_capi_helm.labels.topics.addons import AddonLabels
+from magnum.drivers.k8s_capi_helm.labels.topics.api_server import ApiServerLabels
+from magnum.drivers.k8s_capi_helm.labels.topics.control_plane import ControlPlaneLabels
+from magnum.drivers.k8s_capi_helm.labels.topics.image_tags import TagLabels
+from magnum.drivers.k8s_capi_helm.labels.topics.maintenance import MaintenanceLabels
+from magnum.drivers.k8s_capi_helm.labels.topics.network import NetworkLabels
+from magnum.drivers.k8s_capi_helm.labels.topics.nodes import NodeLabels
+from magnum.drivers.k8s_capi_helm.labels.value_types.label import Label
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

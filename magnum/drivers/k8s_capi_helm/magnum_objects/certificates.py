@@ -17,7 +17,7 @@ from magnum.common import cert_manager as stores
 from magnum.common import exception
 from magnum.conductor.handlers.common import cert_manager
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows.types import Cluster
 from magnum.drivers.k8s_capi_helm.model.secrets import KeyPair
 from magnum.objects import cluster as cluster_object
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows.types import Cluster
 
 
 def parsed_labels(cluster: Cluster, conf: Settings) -> labels.Labels:

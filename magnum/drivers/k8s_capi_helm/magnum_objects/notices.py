@@ -8,9 +8,13 @@ from collections.abc import Iterable, Iterator
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects.reader import worker_nodegroups
-from magnum.drivers.k8s_capi_helm.magnum_objects.template import cni, CNIS
-from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows.reader import worker_nodegroups
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows.template import cni, CNIS
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows.types import (
+    Cluster,
+    ClusterTemplate,
+    NodeGroup,
+)
 from magnum.drivers.k8s_capi_helm.model import Json
 
 #: What containerd does anyway, whatever a template of Heat's time says.

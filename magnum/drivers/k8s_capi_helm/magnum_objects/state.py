@@ -9,16 +9,20 @@ import datetime
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.labels.versions import plain
+from magnum.drivers.k8s_capi_helm.labels.value_types.versions import plain
 from magnum.drivers.k8s_capi_helm.magnum_objects import certificates
-from magnum.drivers.k8s_capi_helm.magnum_objects.reader import entry_names_of, MASTER, own_images
-from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows.reader import (
+    entry_names_of,
+    MASTER,
+    own_images,
+)
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows.types import Cluster, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import GroupState, LiveRelease, MagnumState, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.status.causes import reasons
 from magnum.drivers.k8s_capi_helm.status.objects import addons
-from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import upgrade, upgrade_nodegroups
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade, upgrade_nodegroups
 
 
 def magnum_state(

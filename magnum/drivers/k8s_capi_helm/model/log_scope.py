@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the log lines of a thread are about: a cluster, and the requests that wait for it.
 
-``handlers/log_context.py`` sets it and writes it into the lines. Code that starts a thread for
-an operation enters the scope there again: a thread begins without one.
+``handlers/entry/log_context.py`` sets it and writes it into the lines. Code that starts a thread
+for an operation enters the scope there again: a thread begins without one.
 """
 
 from __future__ import annotations

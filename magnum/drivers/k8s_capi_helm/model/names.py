@@ -14,7 +14,7 @@ import re
 import secrets
 import string
 
-from magnum.drivers.k8s_capi_helm.labels import versions
+from magnum.drivers.k8s_capi_helm.labels.value_types import versions
 
 _RELEASE_HEAD = 30
 _RELEASE_TAIL = 12

@@ -28,7 +28,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.policy import requirements
 from magnum.drivers.k8s_capi_helm.reconcile.process import credential_secret
 from magnum.drivers.k8s_capi_helm.reconcile.release import render as reconcile_render
 from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
-from magnum.drivers.k8s_capi_helm.values import chart_family
+from magnum.drivers.k8s_capi_helm.values.tree import chart_family
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

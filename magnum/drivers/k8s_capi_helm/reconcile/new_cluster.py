@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects import (
-    reader,
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation import (
     validate_cluster,
     validate_labels,
     validate_nodegroup,

@@ -40,8 +40,9 @@ from magnum.drivers.k8s_capi_helm.reconcile.release import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile.upgrade import plan as upgrade_plan
 from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
-from magnum.drivers.k8s_capi_helm.values import change, deferred, upgrade_nodegroups
-from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
+from magnum.drivers.k8s_capi_helm.values import change
+from magnum.drivers.k8s_capi_helm.values.upgrade import deferred, upgrade_nodegroups
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade as values_upgrade
 
 LOG = logging.getLogger(__name__)
 #: How often one reconciliation takes the lock at most: requests that keep arriving do not occupy it

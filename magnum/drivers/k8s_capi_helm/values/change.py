@@ -21,8 +21,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     Operation,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import nodegroups
+from magnum.drivers.k8s_capi_helm.values.sections import nodegroups
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
 
 #: Fields of a nodegroup's row that bound the autoscaler.
 BOUNDS = ("min_node_count", "max_node_count")

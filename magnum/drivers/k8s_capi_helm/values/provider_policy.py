@@ -16,7 +16,7 @@ from packaging.version import Version
 
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest
-from magnum.drivers.k8s_capi_helm.values import nodegroups
+from magnum.drivers.k8s_capi_helm.values.sections import nodegroups
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     QuotaKey,
     QuotaResource,
 )
-from magnum.drivers.k8s_capi_helm.values import live
+from magnum.drivers.k8s_capi_helm.values.tree import live
 
 #: A label of something that runs cannot be changed.
 _WAY_OUT = (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import dataclasses
 
 from magnum.drivers.k8s_capi_helm.cloud.preflight.message import in_quotes
-from magnum.drivers.k8s_capi_helm.labels import versions
+from magnum.drivers.k8s_capi_helm.labels.value_types import versions
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,

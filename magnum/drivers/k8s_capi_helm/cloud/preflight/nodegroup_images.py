@@ -10,7 +10,7 @@ import re
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message
 from magnum.drivers.k8s_capi_helm.model import Image, Json, NodeGroupRequest, request
-from magnum.drivers.k8s_capi_helm.values import version_skew
+from magnum.drivers.k8s_capi_helm.values.upgrade import version_skew
 
 #: Annotations that Cluster API always keeps on its Nodes
 #: (https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation).

@@ -22,8 +22,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     QuotaKey,
     QuotaResource,
 )
-from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import network, nodegroups
+from magnum.drivers.k8s_capi_helm.values.sections import network, nodegroups
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
 
 #: Security groups that the OpenStack provider makes: for the control plane and for workers.
 _SECURITY_GROUPS = 2

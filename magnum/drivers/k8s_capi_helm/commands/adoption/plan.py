@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.commands.desired.object_changes import (
 )
 from magnum.drivers.k8s_capi_helm.commands.lookup.namespace_reader import NamespaceReader
 from magnum.drivers.k8s_capi_helm.commands.output.lister import operator_text
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
 from magnum.drivers.k8s_capi_helm.model import (
     LiveRelease,
     Operation,

@@ -29,7 +29,7 @@ from magnum.drivers.k8s_capi_helm.commands.templates.template_check import (
     default_network_driver,
 )
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects import saving
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import saving
 from magnum.drivers.k8s_capi_helm.model import Image, names
 
 #: Of each template that a catalogue has made.

@@ -39,7 +39,7 @@ from magnum.drivers.k8s_capi_helm.commands.registry.image_reference import (
 )
 from magnum.drivers.k8s_capi_helm.commands.templates.template_check import first_cluster
 from magnum.drivers.k8s_capi_helm.helm import ChartPackages
-from magnum.drivers.k8s_capi_helm.labels.versions import is_full_version, plain
+from magnum.drivers.k8s_capi_helm.labels.value_types.versions import is_full_version, plain
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 

@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.commands.registry.image_reference import (
     parse_reference,
 )
 from magnum.drivers.k8s_capi_helm.helm import ChartPackages
-from magnum.drivers.k8s_capi_helm.labels.versions import plain
+from magnum.drivers.k8s_capi_helm.labels.value_types.versions import plain
 from magnum.drivers.k8s_capi_helm.model import Chart, conditions, Json
 
 _REGISTRY = "registry.k8s.io"

@@ -18,7 +18,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import (
 )
 from magnum.drivers.k8s_capi_helm.commands.lookup.templates import own_templates, Template
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
-from magnum.drivers.k8s_capi_helm.labels.versions import plain
+from magnum.drivers.k8s_capi_helm.labels.value_types.versions import plain
 from magnum.drivers.k8s_capi_helm.model import ReleaseRecord
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation

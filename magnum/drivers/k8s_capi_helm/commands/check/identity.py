@@ -26,9 +26,9 @@ from magnum.drivers.k8s_capi_helm.commands.check.result import (
 from magnum.drivers.k8s_capi_helm.commands.output.expiry import days_left, expiry_status
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus
 from magnum.drivers.k8s_capi_helm.conf.management_clusters import MANAGEMENT_GROUP
-from magnum.drivers.k8s_capi_helm.kube.identity_expiry import validities, Validity
+from magnum.drivers.k8s_capi_helm.kube.identity.identity_expiry import validities, Validity
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import (
     DEFAULT_MANAGEMENT,

@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import (
 )
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.model.management_cluster import management_of, release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation

@@ -11,7 +11,7 @@ from __future__ import annotations
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values.tree import merge
 
 #: The server's words where a webhook would write elsewhere, or does not say that it would not.
 _UNSUPPORTED = "does not support dry run"

@@ -12,8 +12,9 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import find_record
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_cluster
-from magnum.drivers.k8s_capi_helm.magnum_objects.cluster_rows import MagnumRows
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows.cluster_rows import MagnumRows
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation import validate_cluster
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
     ClusterRequest,
@@ -34,9 +35,10 @@ from magnum.drivers.k8s_capi_helm.reconcile.policy import policy_check
 from magnum.drivers.k8s_capi_helm.reconcile.release import autoscaler_deployment, revisions
 from magnum.drivers.k8s_capi_helm.reconcile.upgrade import plan as upgrade_plan
 from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
-from magnum.drivers.k8s_capi_helm.values import change, deferred, upgrade_nodegroups
-from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
+from magnum.drivers.k8s_capi_helm.values import change
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
+from magnum.drivers.k8s_capi_helm.values.upgrade import deferred, upgrade_nodegroups
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade as values_upgrade
 
 _ID = "dry-run"
 

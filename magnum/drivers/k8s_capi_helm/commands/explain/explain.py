@@ -22,8 +22,8 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import (
     Rows,
 )
 from magnum.drivers.k8s_capi_helm.labels import unsupported
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
-from magnum.drivers.k8s_capi_helm.magnum_objects.fields import FIELDS
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation.fields import FIELDS
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation

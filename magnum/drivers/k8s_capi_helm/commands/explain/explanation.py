@@ -12,7 +12,8 @@ from magnum.drivers.k8s_capi_helm.commands.explain.effects import ValueEffect
 from magnum.drivers.k8s_capi_helm.commands.output.secret_mask import is_sensitive, MASK, SecretMask
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.labels import ChangeTime
-from magnum.drivers.k8s_capi_helm.magnum_objects import notices, reader
+from magnum.drivers.k8s_capi_helm.magnum_objects import notices
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, NodeGroupRequest
 
 CLUSTER = "cluster"

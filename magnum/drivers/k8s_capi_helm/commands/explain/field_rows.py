@@ -13,10 +13,15 @@ from magnum.drivers.k8s_capi_helm.commands.explain.explanation import (
     ExplainedCluster,
     Explanation,
 )
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
-from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, Field, FieldOwner, FIELDS
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation.fields import (
+    Effect,
+    Field,
+    FieldOwner,
+    FIELDS,
+)
 from magnum.drivers.k8s_capi_helm.model import NodeGroupRequest
-from magnum.drivers.k8s_capi_helm.values import nodegroups as values_nodegroups
+from magnum.drivers.k8s_capi_helm.values.sections import nodegroups as values_nodegroups
 
 TEMPLATE = "cluster template"
 _LABELS = "labels"

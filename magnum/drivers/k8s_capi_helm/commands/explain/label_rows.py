@@ -17,7 +17,7 @@ from magnum.drivers.k8s_capi_helm.commands.explain.explanation import (
 )
 from magnum.drivers.k8s_capi_helm.conf import overlay_files
 from magnum.drivers.k8s_capi_helm.labels import LabelScope, parser
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
 from magnum.drivers.k8s_capi_helm.model import names, NodeGroupRequest
 
 _OF_TEMPLATE, _OF_CLUSTER = "label of the cluster template", "label of the cluster"

@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import (
 from magnum.drivers.k8s_capi_helm.commands.move.complete_move import is_moved
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.helm import process
-from magnum.drivers.k8s_capi_helm.magnum_objects import refresh, saving
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import refresh, saving
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import (
     management_of,

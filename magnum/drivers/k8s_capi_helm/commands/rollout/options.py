@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import (
 )
 from magnum.drivers.k8s_capi_helm.commands.rollout.plan import wave_numbers
 from magnum.drivers.k8s_capi_helm.commands.rollout.record import Rollout, RolloutMember
-from magnum.drivers.k8s_capi_helm.labels.maintenance_window import parse_window
+from magnum.drivers.k8s_capi_helm.labels.value_types.maintenance_window import parse_window
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 
 _MINUTE = 60.0

@@ -16,7 +16,7 @@ from typing import Any
 from packaging.version import Version
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.labels import versions
+from magnum.drivers.k8s_capi_helm.labels.value_types import versions
 from magnum.drivers.k8s_capi_helm.magnum_objects import cluster_labels
 from magnum.drivers.k8s_capi_helm.model import Image
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation

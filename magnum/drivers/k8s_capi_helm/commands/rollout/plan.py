@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.record import (
     RolloutMember,
     RolloutState,
 )
-from magnum.drivers.k8s_capi_helm.labels.maintenance_window import common_opening
+from magnum.drivers.k8s_capi_helm.labels.value_types.maintenance_window import common_opening
 
 #: How often an upgrade is requested that is refused, or of which Magnum shows no trace, and how
 #: long it waits for the next attempt: a service may have been away.

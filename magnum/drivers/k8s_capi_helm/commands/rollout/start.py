@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.options import (
 from magnum.drivers.k8s_capi_helm.commands.rollout.record import Rollout
 from magnum.drivers.k8s_capi_helm.commands.rollout.steps import RolloutSteps
 from magnum.drivers.k8s_capi_helm.commands.rollout.store import RolloutStore
-from magnum.drivers.k8s_capi_helm.labels.maintenance_window import common_opening
+from magnum.drivers.k8s_capi_helm.labels.value_types.maintenance_window import common_opening
 from magnum.drivers.k8s_capi_helm.magnum_objects import cluster_labels
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 

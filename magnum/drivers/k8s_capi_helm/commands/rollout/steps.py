@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.plan import (
 from magnum.drivers.k8s_capi_helm.commands.rollout.record import Rollout, RolloutState
 from magnum.drivers.k8s_capi_helm.commands.rollout.status import observed_clusters
 from magnum.drivers.k8s_capi_helm.commands.rollout.store import RolloutStore, StoredRollout
-from magnum.drivers.k8s_capi_helm.labels.maintenance_window import common_opening
+from magnum.drivers.k8s_capi_helm.labels.value_types.maintenance_window import common_opening
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.upgrade import planned_upgrade

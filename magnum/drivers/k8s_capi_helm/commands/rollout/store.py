@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.commands.rollout.record import (
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.release import project_namespace
-from magnum.drivers.k8s_capi_helm.values import pod_security
+from magnum.drivers.k8s_capi_helm.values.sections import pod_security
 
 _PROJECT = "rollouts"
 _LABELS = {"k8s-capi-helm.magnum.openstack.org/kept": "rollout"}

@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.output.secret_mask import secrets_of_text
 from magnum.drivers.k8s_capi_helm.commands.why.why import explanation
 from magnum.drivers.k8s_capi_helm.helm import release_secret
-from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.kube.watch import snapshot
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
 from magnum.drivers.k8s_capi_helm.model.management_cluster import release_of
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation

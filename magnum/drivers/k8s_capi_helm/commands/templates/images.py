@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.commands.lookup.templates import (
     Template,
 )
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
-from magnum.drivers.k8s_capi_helm.labels import versions
+from magnum.drivers.k8s_capi_helm.labels.value_types import versions
 from magnum.drivers.k8s_capi_helm.model import cloud, Image, ListedImage, names
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 

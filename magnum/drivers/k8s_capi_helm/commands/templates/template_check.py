@@ -17,10 +17,7 @@ from magnum.drivers.common import driver as magnum_driver
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.commands.lookup.templates import member_project, Template
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects import (
-    reader,
-    template,
-)
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader, template
 from magnum.drivers.k8s_capi_helm.model import Chart, Image, Json, ResolvedNames
 from magnum.drivers.k8s_capi_helm.reconcile import new_cluster
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation

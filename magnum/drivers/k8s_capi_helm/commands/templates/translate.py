@@ -12,7 +12,8 @@ from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.commands.lookup.clusters import find_template
 from magnum.drivers.k8s_capi_helm.commands.output.lister import ExitStatus, OperatorLister, Rows
 from magnum.drivers.k8s_capi_helm.commands.output.secret_mask import is_sensitive, MASK, SecretMask
-from magnum.drivers.k8s_capi_helm.magnum_objects import notices, template
+from magnum.drivers.k8s_capi_helm.magnum_objects import notices
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import template
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 
 COLUMNS = ("Label or field", "Value", "Becomes", "Advice")

@@ -15,8 +15,8 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.cloud.roles import credential_roles
-from magnum.drivers.k8s_capi_helm.cloud.services import not_deleted
+from magnum.drivers.k8s_capi_helm.cloud.access.roles import credential_roles
+from magnum.drivers.k8s_capi_helm.cloud.access.services import not_deleted
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,

@@ -13,7 +13,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.kube.watch import snapshot
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, ReleaseRecord, secrets
 from magnum.drivers.k8s_capi_helm.reconcile.credentials import credentials

@@ -26,8 +26,8 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.status.objects import machine_deployment, machines
-from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import nodegroups
+from magnum.drivers.k8s_capi_helm.values.sections import nodegroups
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
 
 LOG = logging.getLogger(__name__)
 

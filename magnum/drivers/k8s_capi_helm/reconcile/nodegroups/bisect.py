@@ -26,7 +26,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import node_removal
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.values import change
-from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
 
 LOG = logging.getLogger(__name__)
 Release = TypeVar("Release")

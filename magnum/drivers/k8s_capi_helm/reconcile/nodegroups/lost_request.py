@@ -10,7 +10,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, Operation, operation
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
-from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
 
 #: A request is checked by then: Magnum's API waits a minute for an answer, unless an operator has
 #: said otherwise.

@@ -26,8 +26,9 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.reconcile.policy import requirements
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.status.objects import machines as status_machines
-from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import nodegroups, upgrade
+from magnum.drivers.k8s_capi_helm.values.sections import nodegroups
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade
 
 LOG = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects import cluster_labels, notices
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader as magnum_reader
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, MagnumState, names, Observed
 from magnum.drivers.k8s_capi_helm.reconcile.deletion import orphans
 from magnum.drivers.k8s_capi_helm.reconcile.observe.read_release import ReadRelease
@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.ownership import adoption
 from magnum.drivers.k8s_capi_helm.reconcile.release import autoscaler_deployment, revisions
 from magnum.drivers.k8s_capi_helm.reconcile.upgrade import planned_upgrade
 from magnum.drivers.k8s_capi_helm.status import nodegroups as status_nodegroups
-from magnum.drivers.k8s_capi_helm.values import upgrade_nodegroups
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade_nodegroups
 
 
 def cluster_notices(

@@ -17,8 +17,8 @@ import json
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, template_row
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import CachedReader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader, refresh, template_row
 from magnum.drivers.k8s_capi_helm.model import (
     log_scope,
     Missing,

@@ -26,7 +26,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context.cluster_rows import ClusterRows
 from magnum.drivers.k8s_capi_helm.reconcile.nodegroups import lost_request
-from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
 
 #: By how much a release has to be newer than a nodegroup that it has another size of. A run of Helm
 #: that read the objects before a request was saved may begin so long after it.

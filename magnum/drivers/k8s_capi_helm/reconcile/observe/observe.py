@@ -10,9 +10,9 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors, status
-from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import CachedReader
 from magnum.drivers.k8s_capi_helm.magnum_objects import state as magnum_state_reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader as magnum_reader
 from magnum.drivers.k8s_capi_helm.model import (
     Json,
     names,
@@ -36,8 +36,8 @@ from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.release import autoscaler_deployment, revisions
 from magnum.drivers.k8s_capi_helm.status import news
 from magnum.drivers.k8s_capi_helm.status.texts import complete_messages
-from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import upgrade_nodegroups
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade_nodegroups
 
 LOG = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, Missing, names
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.status.objects import infrastructure
-from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
 
 LOG = logging.getLogger(__name__)
 

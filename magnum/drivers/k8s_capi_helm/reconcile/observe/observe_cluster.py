@@ -7,8 +7,8 @@ import dataclasses
 import datetime
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.kube import snapshot
-from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
+from magnum.drivers.k8s_capi_helm.kube.watch import snapshot
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import CachedReader
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, Observed
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.observe import observe_cloud

@@ -9,7 +9,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader as magnum_reader
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     LiveRelease,

@@ -24,7 +24,7 @@ from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.release import project_namespace
-from magnum.drivers.k8s_capi_helm.values import pod_security
+from magnum.drivers.k8s_capi_helm.values.sections import pod_security
 
 LOG = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
 from magnum.drivers.k8s_capi_helm.model import ReleaseRecord, secrets
 from magnum.drivers.k8s_capi_helm.model.management_cluster import is_own_stack_id, release_of
 from magnum.drivers.k8s_capi_helm.reconcile.process import credential_secret

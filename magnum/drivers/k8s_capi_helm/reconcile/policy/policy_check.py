@@ -9,8 +9,9 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm.conf import policy_file
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json
-from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import provider_policy, upgrade
+from magnum.drivers.k8s_capi_helm.values import provider_policy
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade
 
 
 def check_cluster_policy(settings: Settings, request: ClusterRequest, version: str) -> None:

@@ -13,10 +13,10 @@ from typing import Protocol
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube.request import path
-from magnum.drivers.k8s_capi_helm.kube.tenant_api import TenantApi, TenantApiUnavailable
-from magnum.drivers.k8s_capi_helm.kube.tenant_budget import TenantBudget
-from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import read_tenant_kubeconfig
+from magnum.drivers.k8s_capi_helm.kube.http.request import path
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_api import TenantApi, TenantApiUnavailable
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_budget import TenantBudget
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_kubeconfig import read_tenant_kubeconfig
 from magnum.drivers.k8s_capi_helm.model import (
     AddonInventory,
     conditions,

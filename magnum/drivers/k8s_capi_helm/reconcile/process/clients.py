@@ -24,11 +24,12 @@ from oslo_concurrency import lockutils
 
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, errors, kube_client
-from magnum.drivers.k8s_capi_helm.cloud import Cloud, endpoints, ServiceClients, Services
+from magnum.drivers.k8s_capi_helm.cloud import Cloud, ServiceClients, Services
+from magnum.drivers.k8s_capi_helm.cloud.access import endpoints
 from magnum.drivers.k8s_capi_helm.conf import management_clusters
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.helm import END_MARGIN, HelmClient
-from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import CachedReader, Informers
 from magnum.drivers.k8s_capi_helm.lease import holder, ReleaseLeases
 from magnum.drivers.k8s_capi_helm.metrics.registry import process_metrics, ProcessMetrics
 from magnum.drivers.k8s_capi_helm.model import clock, names

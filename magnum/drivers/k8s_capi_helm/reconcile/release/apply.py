@@ -8,7 +8,7 @@ import dataclasses
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.kube.watch import snapshot
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,

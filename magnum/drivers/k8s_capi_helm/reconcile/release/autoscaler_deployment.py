@@ -19,8 +19,9 @@ from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.release import project_namespace
-from magnum.drivers.k8s_capi_helm.values import autoscaler, upgrade
-from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values.sections import autoscaler
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade
 
 LOG = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ import tenacity
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, conditions, Json, names
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
-from magnum.drivers.k8s_capi_helm.values import pod_security
+from magnum.drivers.k8s_capi_helm.values.sections import pod_security
 
 LOG = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm import errors, helm_values, labels
 from magnum.drivers.k8s_capi_helm.conf import overlay_files, overlay_template, overlay_yaml
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import Chart, CloudFacts, ClusterRequest, Json, names
-from magnum.drivers.k8s_capi_helm.values import merge, reserved_keys
+from magnum.drivers.k8s_capi_helm.values.tree import merge, reserved_keys
 
 #: Where an operator says what stands below keys of the driver's, for the log.
 _ELSEWHERE = {

@@ -9,7 +9,10 @@ import dataclasses
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.preflight import checks, message
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects import validate_labels, validate_nodegroup
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation import (
+    validate_labels,
+    validate_nodegroup,
+)
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
     CloudFacts,
@@ -28,14 +31,14 @@ from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
 from magnum.drivers.k8s_capi_helm.reconcile.policy import requirements
 from magnum.drivers.k8s_capi_helm.reconcile.release import render
 from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade as reconcile_upgrade
-from magnum.drivers.k8s_capi_helm.values import (
-    chart_family,
+from magnum.drivers.k8s_capi_helm.values.tree import chart_family
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
+from magnum.drivers.k8s_capi_helm.values.upgrade import (
     deferred,
     upgrade,
     upgrade_nodegroups,
     version_skew,
 )
-from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, labels, status
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.kube import snapshot
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.kube.watch import snapshot
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
     ClusterRequest,
@@ -28,8 +28,8 @@ from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import (
     ReleaseSnapshot,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.process.clients import Clients
-from magnum.drivers.k8s_capi_helm.values import deferred, upgrade, upgrade_nodegroups
-from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
+from magnum.drivers.k8s_capi_helm.values.upgrade import deferred, upgrade, upgrade_nodegroups
 
 
 def pending_upgrade(record: ReleaseRecord | None) -> Operation | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from magnum.drivers.k8s_capi_helm.labels import versions
+from magnum.drivers.k8s_capi_helm.labels.value_types import versions
 from magnum.drivers.k8s_capi_helm.model import conditions, GroupState, Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status.objects import machines
 from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue

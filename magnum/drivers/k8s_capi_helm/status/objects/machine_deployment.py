@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magnum.drivers.k8s_capi_helm.labels import versions
+from magnum.drivers.k8s_capi_helm.labels.value_types import versions
 from magnum.drivers.k8s_capi_helm.model import (
     conditions,
     GroupState,

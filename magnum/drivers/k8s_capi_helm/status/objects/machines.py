@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 import re
 
-from magnum.drivers.k8s_capi_helm.labels.versions import plain
+from magnum.drivers.k8s_capi_helm.labels.value_types.versions import plain
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names
 from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
 

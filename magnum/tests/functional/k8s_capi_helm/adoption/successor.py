@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.commands import app
 from magnum.drivers.k8s_capi_helm.commands.adoption import plan as adoption_plan
 from magnum.drivers.k8s_capi_helm.commands.lookup import namespace_reader
 from magnum.drivers.k8s_capi_helm.driver import Driver
-from magnum.drivers.k8s_capi_helm.handlers import reconciliation
+from magnum.drivers.k8s_capi_helm.handlers.entry import reconciliation
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
 from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes

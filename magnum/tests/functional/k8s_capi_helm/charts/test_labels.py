@@ -17,7 +17,7 @@ import yaml
 
 from magnum.drivers.k8s_capi_helm import labels
 from magnum.drivers.k8s_capi_helm.commands.explain import effects
-from magnum.drivers.k8s_capi_helm.magnum_objects import fields
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation import fields
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values as driver

@@ -18,7 +18,7 @@ import yaml
 
 from magnum.drivers.k8s_capi_helm import labels
 from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.values import pod_security
+from magnum.drivers.k8s_capi_helm.values.sections import pod_security
 from magnum.tests.functional.k8s_capi_helm.charts import reference, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
 from magnum.tests.unit.drivers.k8s_capi_helm import tenant_inputs

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 import unittest
 
-from magnum.drivers.k8s_capi_helm.values import deferred, upgrade
+from magnum.drivers.k8s_capi_helm.values.upgrade import deferred, upgrade
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 
 OLD = {

@@ -165,7 +165,7 @@ _STATUS = (
     Mutant(
         "stale-watch",
         "what is watched is used however old it is",
-        f"{DRIVER}/kube/informers.py",
+        f"{DRIVER}/kube/watch/informers.py",
         "if age is not None and age <= self._staleness",
         "if age is not None",
         Suite.UNIT,
@@ -174,7 +174,7 @@ _STATUS = (
     Mutant(
         "silent-list",
         "what has changed while a watch was broken prompts nobody",
-        f"{DRIVER}/kube/reflector.py",
+        f"{DRIVER}/kube/watch/reflector.py",
         "            self._tell(cached.unpack())\n",
         "            pass\n",
         Suite.UNIT,
@@ -183,7 +183,7 @@ _STATUS = (
     Mutant(
         "long-pause",
         "another kubeconfig does not end the pause of a watch that was refused",
-        f"{DRIVER}/kube/informers.py",
+        f"{DRIVER}/kube/watch/informers.py",
         "            self._identity = identity\n            self._wake()\n",
         "            self._identity = identity\n",
         Suite.UNIT,
@@ -228,7 +228,7 @@ _STATUS = (
     Mutant(
         "unreadable-is-gone",
         "what could not be read counts as not there, so an outage looks like a deletion",
-        f"{DRIVER}/kube/snapshot.py",
+        f"{DRIVER}/kube/watch/snapshot.py",
         "obj = self._kube.get(kind, self._namespace, name)\n"
         "        except errors.DriverError as error:\n"
         "            self._note(kind, error)\n"
@@ -263,7 +263,7 @@ _CHANGE = (
     Mutant(
         "group-back-again",
         "a nodegroup that is being deleted is rendered again",
-        f"{DRIVER}/magnum_objects/reader.py",
+        f"{DRIVER}/magnum_objects/rows/reader.py",
         '_NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)',
         '_NOT_RENDERED = ("CREATE_FAILED",)',
         Suite.UNIT,
@@ -326,7 +326,7 @@ _CHANGE = (
     Mutant(
         "label-ignored",
         "the label auto_healing_enabled is ignored",
-        f"{DRIVER}/values/nodegroups.py",
+        f"{DRIVER}/values/sections/nodegroups.py",
         '{"enabled": request.labels.auto_healing_enabled}',
         '{"enabled": True}',
         Suite.UNIT,
@@ -347,7 +347,7 @@ _CHANGE = (
     Mutant(
         "all-at-once",
         "an upgrade replaces workers before the control plane is through",
-        f"{DRIVER}/values/upgrade.py",
+        f"{DRIVER}/values/upgrade/upgrade.py",
         "[{**entry, **pins[name]} for name, entry in nodegroups.items()]",
         "list(nodegroups.values())",
         Suite.UNIT,
@@ -356,7 +356,7 @@ _CHANGE = (
     Mutant(
         "own-image-released",
         "a nodegroup's own image is taken for one that an upgrade holds back",
-        f"{DRIVER}/values/upgrade_nodegroups.py",
+        f"{DRIVER}/values/upgrade/upgrade_nodegroups.py",
         " and name not in own\n",
         "\n",
         Suite.UNIT,
@@ -365,7 +365,7 @@ _CHANGE = (
     Mutant(
         "own-image-by-row",
         "a row alone makes an image a nodegroup's own, also what another driver left there",
-        f"{DRIVER}/values/upgrade_nodegroups.py",
+        f"{DRIVER}/values/upgrade/upgrade_nodegroups.py",
         "        if name not in entries or upgrade.is_pinned(entries[name])\n",
         "",
         Suite.UNIT,
@@ -374,7 +374,7 @@ _CHANGE = (
     Mutant(
         "copies-are-wishes",
         "an upgrade takes a nodegroup's copies of the cluster's labels for its own",
-        f"{DRIVER}/magnum_objects/reader.py",
+        f"{DRIVER}/magnum_objects/rows/reader.py",
         "upgrade.merged_labels(cluster.labels or {}, texts, own)",
         "own",
         Suite.UNIT,
@@ -383,7 +383,7 @@ _CHANGE = (
     Mutant(
         "upgrade-renders-all",
         "an upgrade brings today's configuration along",
-        f"{DRIVER}/values/upgrade.py",
+        f"{DRIVER}/values/upgrade/upgrade.py",
         "result: Json = merge.carry_over(live, base, target)",
         "result: Json = merge.merge(live, target)",
         Suite.UNIT,
@@ -392,7 +392,7 @@ _CHANGE = (
     Mutant(
         "overlay-over-labels",
         "an overlay wins over a label that asks for the default",
-        f"{DRIVER}/values/merge.py",
+        f"{DRIVER}/values/tree/merge.py",
         "        result = carry_over(result, other, full)\n",
         "        pass\n",
         Suite.UNIT,
@@ -460,7 +460,7 @@ _DELETION = (
     Mutant(
         "cut-list-is-whole",
         "a list of Kubernetes that ends too early is taken for all there is",
-        f"{DRIVER}/kube/response.py",
+        f"{DRIVER}/kube/http/response.py",
         'if about.get("remainingItemCount") and not about.get("continue"):',
         "if False:",
         Suite.UNIT,
@@ -469,7 +469,7 @@ _DELETION = (
     Mutant(
         "another-404-is-gone",
         "a 404 that names another object, or a proxy's, says that an object is gone",
-        f"{DRIVER}/kube/request.py",
+        f"{DRIVER}/kube/http/request.py",
         'bool(details.get("name")) and details["name"] in tuple(object_names)',
         "True",
         Suite.UNIT,
@@ -496,7 +496,7 @@ _DELETION = (
     Mutant(
         "server-of-a-namesake",
         "servers of a cluster whose name begins alike keep a cluster from being deleted",
-        f"{DRIVER}/cloud/orphans.py",
+        f"{DRIVER}/cloud/resources/orphans.py",
         "if self._is_own_server(server, release, project_id, namespace)",
         "if server",
         Suite.UNIT,
@@ -595,7 +595,7 @@ _DELETION = (
     Mutant(
         "stale-api-is-empty",
         "an API that does not answer has no objects in a namespace",
-        f"{DRIVER}/kube/response.py",
+        f"{DRIVER}/kube/http/response.py",
         'return f"{\', \'.join(stale)} does not answer" if stale else ""',
         'return ""',
         Suite.UNIT,
@@ -604,7 +604,7 @@ _DELETION = (
     Mutant(
         "stale-healthy",
         "what keeps the driver from looking leaves the health as it was",
-        f"{DRIVER}/handlers/monitor.py",
+        f"{DRIVER}/handlers/tasks/monitor.py",
         'self.data["health_status"] = fields.ClusterHealthStatus.UNKNOWN',
         "self.data.clear()",
         Suite.UNIT,
@@ -613,7 +613,7 @@ _DELETION = (
     Mutant(
         "refusal-for-ever",
         "a refused request leaves a cluster UPDATE_FAILED for ever",
-        f"{DRIVER}/handlers/health_task.py",
+        f"{DRIVER}/handlers/health/health_task.py",
         "        >= _REFUSAL_SHOWN\n",
         "        is None\n",
         Suite.UNIT,
@@ -622,7 +622,7 @@ _DELETION = (
     Mutant(
         "refusal-unseen",
         "a refused request is COMPLETE before anybody has seen that it was refused",
-        f"{DRIVER}/handlers/health_task.py",
+        f"{DRIVER}/handlers/health/health_task.py",
         "_REFUSAL_SHOWN = datetime.timedelta(minutes=10)",
         "_REFUSAL_SHOWN = datetime.timedelta()",
         Suite.UNIT,
@@ -670,7 +670,7 @@ _FOUNDING = (
     Mutant(
         "images-of-everybody",
         "a pass takes a neighbour's private image for one of the project's",
-        f"{DRIVER}/cloud/images.py",
+        f"{DRIVER}/cloud/catalogue/images.py",
         "if visibility.lists_image(services, image, project_id)]",
         "]",
         Suite.UNIT,
@@ -679,7 +679,7 @@ _FOUNDING = (
     Mutant(
         "images-by-any-id",
         "an image of another project is found by its id",
-        f"{DRIVER}/cloud/images.py",
+        f"{DRIVER}/cloud/catalogue/images.py",
         "            if visibility.shows_image(services, image, project_id):\n",
         "            if image:\n",
         Suite.UNIT,
@@ -688,7 +688,7 @@ _FOUNDING = (
     Mutant(
         "images-offered",
         "an image counts that a stranger has offered and nobody has accepted",
-        f"{DRIVER}/cloud/visibility.py",
+        f"{DRIVER}/cloud/catalogue/visibility.py",
         "_membership(services, image, project_id) == accepted",
         "bool(_membership(services, image, project_id))",
         Suite.UNIT,
@@ -697,7 +697,7 @@ _FOUNDING = (
     Mutant(
         "flavors-of-everybody",
         "a private flavor counts for projects that may not use it",
-        f"{DRIVER}/cloud/visibility.py",
+        f"{DRIVER}/cloud/catalogue/visibility.py",
         'return _has(services.nova().get_flavor_access(flavor), "tenant_id", project_id)',
         "return True",
         Suite.UNIT,
@@ -706,7 +706,7 @@ _FOUNDING = (
     Mutant(
         "networks-shared-with-magnum",
         "a network counts that others may use and the project may not",
-        f"{DRIVER}/cloud/visibility.py",
+        f"{DRIVER}/cloud/catalogue/visibility.py",
         "if policy.target_project_id in targets}",
         "}",
         Suite.UNIT,
@@ -715,7 +715,7 @@ _FOUNDING = (
     Mutant(
         "extra-networks-by-name",
         "the OpenStack provider looks for a further network, and finds a stranger's of the name",
-        f"{DRIVER}/values/nodegroups.py",
+        f"{DRIVER}/values/sections/nodegroups.py",
         '{"id": networks[name]} if name in networks else {"filter"',
         '{"filter"',
         Suite.UNIT,
@@ -724,7 +724,7 @@ _FOUNDING = (
     Mutant(
         "extra-networks-inherited",
         "a new nodegroup of an older cluster takes its networks over by their names",
-        f"{DRIVER}/values/nodegroups.py",
+        f"{DRIVER}/values/sections/nodegroups.py",
         "if not same_networks or (own_labels.extra_network_names and not inherits_networks):",
         "if not same_networks:",
         Suite.UNIT,
@@ -733,7 +733,7 @@ _FOUNDING = (
     Mutant(
         "volume-types-of-everybody",
         "a cluster gets storage classes of volume types that are others'",
-        f"{DRIVER}/cloud/capabilities.py",
+        f"{DRIVER}/cloud/catalogue/capabilities.py",
         "            if visibility.allows_volume_type(services, kind, project_id)\n",
         "",
         Suite.UNIT,
@@ -850,7 +850,7 @@ _FOUNDING = (
     Mutant(
         "belongings-of-another",
         "server groups of another project are taken for the cluster's",
-        f"{DRIVER}/cloud/cluster_resources.py",
+        f"{DRIVER}/cloud/resources/cluster_resources.py",
         'if server_group["project_id"] == project_id\n                and (nodegroup',
         "if (nodegroup",
         Suite.UNIT,
@@ -859,7 +859,7 @@ _FOUNDING = (
     Mutant(
         "address-of-a-machine",
         "an API without load balancer loses its address with its machine",
-        f"{DRIVER}/values/network.py",
+        f"{DRIVER}/values/sections/network.py",
         "return not request.load_balancer and has_floating_ip(request) and not given",
         "return False",
         Suite.UNIT,
@@ -868,7 +868,7 @@ _FOUNDING = (
     Mutant(
         "credential-of-an-administrator",
         "a cluster's credential has the administrator's role",
-        f"{DRIVER}/cloud/roles.py",
+        f"{DRIVER}/cloud/access/roles.py",
         "if name.casefold() != _NEVER and (allowed",
         "if (allowed",
         Suite.UNIT,
@@ -880,7 +880,7 @@ _RECORDS = (
     Mutant(
         "one-write",
         "a write that Galera took back is given up",
-        f"{DRIVER}/magnum_objects/saving.py",
+        f"{DRIVER}/magnum_objects/rows/saving.py",
         "    retry_on_deadlock=True,",
         "    retry_on_deadlock=False,",
         Suite.UNIT,
@@ -889,7 +889,7 @@ _RECORDS = (
     Mutant(
         "no-reconnect",
         "a write whose connection was lost is given up",
-        f"{DRIVER}/magnum_objects/saving.py",
+        f"{DRIVER}/magnum_objects/rows/saving.py",
         "    retry_on_disconnect=True,",
         "    retry_on_disconnect=False,",
         Suite.UNIT,
@@ -919,7 +919,7 @@ _REGIONS = (
     Mutant(
         "first-region",
         "of several regions the first one is taken",
-        f"{DRIVER}/cloud/endpoints.py",
+        f"{DRIVER}/cloud/access/endpoints.py",
         "        if not configured and len(regions) > 1:",
         "        if not configured and not regions:",
         Suite.UNIT,
@@ -928,7 +928,7 @@ _REGIONS = (
     Mutant(
         "contradictions",
         "options that name different regions are taken as they come",
-        f"{DRIVER}/cloud/endpoints.py",
+        f"{DRIVER}/cloud/access/endpoints.py",
         "        if len(set(configured.values())) > 1:",
         "        if not all(configured.values()):",
         Suite.UNIT,
@@ -937,7 +937,7 @@ _REGIONS = (
     Mutant(
         "keystone-anywhere",
         "clusters log in at the Keystone that the catalogue has first",
-        f"{DRIVER}/cloud/endpoints.py",
+        f"{DRIVER}/cloud/access/endpoints.py",
         "[url for name, url in endpoints if name == region] or [url for _, url in endpoints]",
         "[url for _, url in endpoints][:1]",
         Suite.UNIT,
@@ -946,7 +946,7 @@ _REGIONS = (
     Mutant(
         "public-keystone",
         "Magnum's own requests to Keystone go to its public endpoint",
-        f"{DRIVER}/cloud/endpoints.py",
+        f"{DRIVER}/cloud/access/endpoints.py",
         "            url = self._login() or self.session.get_endpoint(",
         "            url = self.session.get_endpoint(",
         Suite.UNIT,
@@ -1049,7 +1049,7 @@ _CHARTS = (
     Mutant(
         "space-in-a-volume-s-zone",
         "a zone that the chart refuses is a tenant's label",
-        f"{DRIVER}/labels/types.py",
+        f"{DRIVER}/labels/value_types/types.py",
         '    if " " in text:\n        raise ValueError(text)\n    return _read_zone(text)',
         "    return _read_zone(text)",
         Suite.UNIT,
@@ -1123,7 +1123,7 @@ _MANAGEMENT = (
     Mutant(
         "live-image",
         "an image that a tenant's label has brought into a release stays there",
-        f"{DRIVER}/values/autoscaler.py",
+        f"{DRIVER}/values/sections/autoscaler.py",
         "for key, text in deployed_image.items() if key not in IMAGE_KEYS}",
         "for key, text in deployed_image.items()}",
         Suite.UNIT,
@@ -1132,7 +1132,7 @@ _MANAGEMENT = (
     Mutant(
         "hole-kept",
         "a live release keeps the line of its chart that lets a tenant choose the image",
-        f"{DRIVER}/values/autoscaler.py",
+        f"{DRIVER}/values/sections/autoscaler.py",
         'return template.replace(_BEFORE_THE_IMAGE, "")',
         "return template",
         Suite.UNIT,
@@ -1162,7 +1162,7 @@ _BOUNDS = (
     Mutant(
         "server-without-end",
         "a tenant's API server is read as long as it sends",
-        f"{DRIVER}/kube/tenant_channel.py",
+        f"{DRIVER}/kube/tenant/tenant_channel.py",
         "BYTES, PIECES, LINES = 4 << 20, 4_000, 2_000",
         "BYTES, PIECES, LINES = 1 << 40, 1 << 40, 1 << 40",
         Suite.UNIT,
@@ -1171,7 +1171,7 @@ _BOUNDS = (
     Mutant(
         "looks-without-bound",
         "looks into the clusters of one tenant take all the room",
-        f"{DRIVER}/kube/tenant_budget.py",
+        f"{DRIVER}/kube/tenant/tenant_budget.py",
         "and self._tenants[tenant] < TENANT",
         "and True",
         Suite.UNIT,
@@ -1225,7 +1225,7 @@ _BOUNDS = (
     Mutant(
         "all-threads-for-one-project",
         "the clusters of one project have all threads that look at watch events",
-        f"{DRIVER}/handlers/watch_trigger.py",
+        f"{DRIVER}/handlers/tasks/watch_trigger.py",
         "if len(self._running) >= _THREADS - 1:",
         "if len(self._running) >= _THREADS:",
         Suite.UNIT,
@@ -1243,7 +1243,7 @@ _BOUNDS = (
     Mutant(
         "labels-without-bound",
         "a cluster may have any number of labels",
-        f"{DRIVER}/labels/limits.py",
+        f"{DRIVER}/labels/value_types/limits.py",
         "if len(texts) > max_labels:",
         "if not texts and max_labels:",
         Suite.UNIT,
@@ -1270,7 +1270,7 @@ _BOUNDS = (
     Mutant(
         "texts-without-bound",
         "rows are given texts that MySQL does not take",
-        f"{DRIVER}/magnum_objects/saving.py",
+        f"{DRIVER}/magnum_objects/rows/saving.py",
         "fitted = column_limits.fit(key, value)",
         "fitted = value",
         Suite.UNIT,
@@ -1351,7 +1351,7 @@ _BOUNDS = (
     Mutant(
         "end-told-by-everybody",
         "each conductor whose pass meets the end of an operation sends its notification",
-        f"{DRIVER}/magnum_objects/refresh.py",
+        f"{DRIVER}/magnum_objects/rows/refresh.py",
         "    cluster.status = status\n    cluster.obj_reset_changes",
         "    cluster.obj_reset_changes",
         Suite.UNIT,
@@ -1360,7 +1360,7 @@ _BOUNDS = (
     Mutant(
         "confirmed-beside-magnums-job",
         "the second snapshot is taken while Magnum's own job is at it",
-        f"{DRIVER}/handlers/watch_trigger.py",
+        f"{DRIVER}/handlers/tasks/watch_trigger.py",
         "if release in self._running or self._visits[release]:",
         "if release in self._running:",
         Suite.UNIT,
@@ -1369,7 +1369,7 @@ _BOUNDS = (
     Mutant(
         "failed-clusters-forgotten",
         "Magnum 20 and 21 do not poll failed clusters, and neither does the driver",
-        f"{DRIVER}/handlers/failed_clusters.py",
+        f"{DRIVER}/handlers/tasks/failed_clusters.py",
         "< _MAGNUM_POLLS else",
         "< 0 else",
         Suite.UNIT,
@@ -1378,7 +1378,7 @@ _BOUNDS = (
     Mutant(
         "confirmed-at-once",
         "the second snapshot follows the first one at once",
-        f"{DRIVER}/handlers/watch_trigger.py",
+        f"{DRIVER}/handlers/tasks/watch_trigger.py",
         "self._due[release] = self._clock() + _CONFIRM",
         "self._due[release] = self._clock()",
         Suite.UNIT,
@@ -1441,7 +1441,7 @@ _BOUNDS = (
     Mutant(
         "stale-first-snapshot",
         "a first snapshot is recorded although the Lease has changed since it was judged",
-        f"{DRIVER}/handlers/record_verdict.py",
+        f"{DRIVER}/handlers/outcome/record_verdict.py",
         "            same_version=evaluation.is_cached,\n",
         "            same_version=False,\n",
         Suite.UNIT,
@@ -1459,7 +1459,7 @@ _BOUNDS = (
     Mutant(
         "kept-record-acts",
         "a status task writes statuses by a record that was kept",
-        f"{DRIVER}/handlers/status_task.py",
+        f"{DRIVER}/handlers/tasks/status_task.py",
         "if known.is_kept and _is_record_needed(known.record, nodegroups_observed):",
         "if False:",
         Suite.UNIT,
@@ -1468,7 +1468,7 @@ _BOUNDS = (
     Mutant(
         "kept-record-repairs",
         "a health poll repairs by a record that was kept",
-        f"{DRIVER}/handlers/health_task.py",
+        f"{DRIVER}/handlers/health/health_task.py",
         "if not (evaluation.is_cached and health_repairs.is_record_needed(case)):",
         "if True:",
         Suite.UNIT,
@@ -1495,7 +1495,7 @@ _BOUNDS = (
     Mutant(
         "never-created",
         "a cluster that was never created stays UPDATE_FAILED after a nodegroup request",
-        f"{DRIVER}/handlers/health_repairs.py",
+        f"{DRIVER}/handlers/health/health_repairs.py",
         "        and found.record.revisions.last_applied == 0\n",
         "        and False\n",
         Suite.UNIT,
@@ -1528,7 +1528,7 @@ _FUNCTIONAL = (
     Mutant(
         "lease-left",
         "the Lease of a deleted cluster stays behind",
-        f"{DRIVER}/handlers/finalize_deletion.py",
+        f"{DRIVER}/handlers/tasks/finalize_deletion.py",
         "        run.clients.leases.delete_finished(owner.namespace, owner.release)",
         "        assert owner",
         Suite.FUNCTIONAL,
@@ -1558,7 +1558,7 @@ _WORDS = (
     Mutant(
         "services-as-they-came",
         "What a service of OpenStack refused is told with its library's words.",
-        f"{DRIVER}/cloud/services.py",
+        f"{DRIVER}/cloud/access/services.py",
         "_ended(public(str(answer)))",
         "_ended(str(answer))",
         Suite.UNIT,
@@ -1633,7 +1633,7 @@ _CLOCKS = (
     Mutant(
         "objects-compressed-alone",
         "Each watched object is kept with the text that all of its kind have in common.",
-        f"{DRIVER}/kube/cache.py",
+        f"{DRIVER}/kube/watch/cache.py",
         "return CachedObject.of(kept, self._dictionary)",
         "return CachedObject.of(kept)",
         Suite.UNIT,
@@ -1726,7 +1726,7 @@ _HOSTILE = (
     Mutant(
         "label-strays",
         "a label moves another one's path of the values",
-        f"{DRIVER}/values/components.py",
+        f"{DRIVER}/values/sections/components.py",
         'values["loadBalancerFlavor"] = labels.api_server_lb_flavor',
         'values["loadBalancerProvider"] = labels.api_server_lb_flavor',
         Suite.UNIT,
@@ -1744,7 +1744,7 @@ _HOSTILE = (
     Mutant(
         "halves-of-characters",
         "a keypair's name that is no text reaches the values",
-        f"{DRIVER}/magnum_objects/validate_cluster.py",
+        f"{DRIVER}/magnum_objects/validation/validate_cluster.py",
         "if request.keypair and not request.keypair.isprintable():",
         "if request.keypair and not request.keypair:",
         Suite.UNIT,
@@ -1793,7 +1793,7 @@ _NAMES = (
     Mutant(
         "tls-rolls-early",
         "an upgrade replaces workers for new TLS settings before their turn",
-        f"{DRIVER}/values/rollout.py",
+        f"{DRIVER}/values/upgrade/rollout.py",
         '    "tls",\n',
         "",
         Suite.UNIT,
@@ -1851,7 +1851,7 @@ _SITES = (
     Mutant(
         "kubeconfig-in-files",
         "urllib3 reads certificate and key again, from files that are gone",
-        f"{DRIVER}/kube/kubeconfig.py",
+        f"{DRIVER}/kube/identity/kubeconfig.py",
         "    weakref.finalize(api, memory_files.close)\n",
         "    memory_files.close()\n",
         Suite.UNIT,
@@ -1869,7 +1869,7 @@ _SITES = (
     Mutant(
         "credential-checked-outside",
         "Keystone is asked about a credential at its public address",
-        f"{DRIVER}/cloud/endpoints.py",
+        f"{DRIVER}/cloud/access/endpoints.py",
         "url: str | None = self._login() or super().auth_url",
         "url: str | None = super().auth_url",
         Suite.UNIT,
@@ -1887,7 +1887,7 @@ _SITES = (
     Mutant(
         "clocks-differ-unsaid",
         "clocks that differ are not in the log",
-        f"{DRIVER}/kube/transport.py",
+        f"{DRIVER}/kube/http/transport.py",
         '        self.clock_check.compare(response.headers.get("Date"))\n',
         "",
         Suite.UNIT,
@@ -1896,7 +1896,7 @@ _SITES = (
     Mutant(
         "refused-kubeconfig-unnamed",
         "a 401 does not name the kubeconfig",
-        f"{DRIVER}/kube/transport.py",
+        f"{DRIVER}/kube/http/transport.py",
         "            if reply.code == 401:\n                refused =",
         "            if reply.code == 499:\n                refused =",
         Suite.UNIT,
@@ -1905,7 +1905,7 @@ _SITES = (
     Mutant(
         "proxy-of-the-environment",
         "the environment wins over the proxy of the kubeconfig",
-        f"{DRIVER}/kube/proxy.py",
+        f"{DRIVER}/kube/identity/proxy.py",
         "        return _proxy(proxy_url)\n",
         '        proxy_url = ""\n',
         Suite.UNIT,
@@ -1959,7 +1959,7 @@ _SITES = (
     Mutant(
         "start-without-lists",
         "the first passes of a conductor do not wait for the lists of its watches",
-        f"{DRIVER}/handlers/watch_trigger.py",
+        f"{DRIVER}/handlers/tasks/watch_trigger.py",
         "    watching.wait_for_lists()\n",
         "",
         Suite.UNIT,
@@ -2297,7 +2297,7 @@ _OPERATION = (
     Mutant(
         "window-of-yesterday",
         "a maintenance window closes at midnight",
-        f"{DRIVER}/labels/maintenance_window.py",
+        f"{DRIVER}/labels/value_types/maintenance_window.py",
         "            for day in (today - _DAY, today)\n",
         "            for day in (today,)\n",
         Suite.UNIT,
@@ -2336,7 +2336,7 @@ _MANAGEMENTS = (
     Mutant(
         "no-note-of-the-management-cluster",
         "a new cluster's row does not say on which management cluster it is",
-        f"{DRIVER}/handlers/finalize_deletion.py",
+        f"{DRIVER}/handlers/tasks/finalize_deletion.py",
         "stack_id=with_management(release, run.clients.management)",
         "stack_id=release",
         Suite.UNIT,
@@ -2372,7 +2372,7 @@ _MANAGEMENTS = (
     Mutant(
         "lease-looked-for-on-one",
         "the Lease of a row without a release stays on another management cluster",
-        f"{DRIVER}/handlers/finalize_deletion.py",
+        f"{DRIVER}/handlers/tasks/finalize_deletion.py",
         "    for clients in run.clients.all_clients():\n",
         "    for clients in (run.clients,):\n",
         Suite.UNIT,

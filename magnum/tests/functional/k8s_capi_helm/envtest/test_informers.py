@@ -13,7 +13,7 @@ from typing import ClassVar
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import informers as kube_informers
+from magnum.drivers.k8s_capi_helm.kube.watch import informers as kube_informers
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import informers as suites_informers

@@ -24,7 +24,7 @@ import yaml
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
-from magnum.drivers.k8s_capi_helm.kube import informers
+from magnum.drivers.k8s_capi_helm.kube.watch import informers
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import conditions, names

@@ -14,7 +14,7 @@ from kubernetes import client, config
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.drivers.k8s_capi_helm.reconcile.release import project_namespace
-from magnum.drivers.k8s_capi_helm.values import pod_security
+from magnum.drivers.k8s_capi_helm.values.sections import pod_security
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.envtest import kubeconfig
 from magnum.tests.functional.k8s_capi_helm.envtest.test_least_privilege import LeastPrivilegeCase

@@ -17,9 +17,9 @@ from typing import Any
 import uuid
 
 from magnum.drivers import k8s_capi_helm
-from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import ClusterResources
-from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.access.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.resources.cluster_resources import ClusterResources
+from magnum.drivers.k8s_capi_helm.cloud.resources.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases

@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm import lease
 from magnum.drivers.k8s_capi_helm.cloud import provision
 from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.helm import release_secret
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
 from magnum.drivers.k8s_capi_helm.model import clock, names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import install
 from magnum.drivers.k8s_capi_helm.reconcile.process import caches, clients

@@ -16,7 +16,7 @@ from oslo_db.sqlalchemy import enginefacade
 import sqlalchemy
 
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm.magnum_objects import saving
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import saving
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case, test_database
 

@@ -18,7 +18,7 @@ import time
 from typing import Any
 
 from magnum.common import context as magnum_context
-from magnum.drivers.k8s_capi_helm.kube.informers import Informers, KINDS
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import Informers, KINDS
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 from magnum.tests.functional.k8s_capi_helm.kills import cluster_api, conductor, project

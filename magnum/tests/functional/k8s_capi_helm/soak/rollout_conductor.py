@@ -28,7 +28,7 @@ from magnum import objects
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors, lease
 from magnum.drivers.k8s_capi_helm.commands.app import OperatorApp
-from magnum.drivers.k8s_capi_helm.handlers import reconciliation
+from magnum.drivers.k8s_capi_helm.handlers.entry import reconciliation
 from magnum.drivers.k8s_capi_helm.lease import holder
 from magnum.drivers.k8s_capi_helm.metrics.registry import process_metrics
 from magnum.drivers.k8s_capi_helm.model import Json, names

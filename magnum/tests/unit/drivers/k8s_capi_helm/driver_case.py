@@ -32,13 +32,14 @@ from magnum.drivers import k8s_capi_helm
 from magnum.drivers.common import driver as magnum_driver
 from magnum.drivers.k8s_capi_helm import chart_store, conf, errors, lease
 from magnum.drivers.k8s_capi_helm.driver import Driver
-from magnum.drivers.k8s_capi_helm.handlers import reconciliation
+from magnum.drivers.k8s_capi_helm.handlers.entry import reconciliation
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
 from magnum.drivers.k8s_capi_helm.reconcile.process import clients
 from magnum.drivers.k8s_capi_helm.reconcile.process.caches import FinishedOnce, FirstSeen
-from magnum.drivers.k8s_capi_helm.values import live, upgrade
+from magnum.drivers.k8s_capi_helm.values.tree import live
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade
 from magnum.service import periodic
 from magnum.tests.unit.db import base
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, fakes, test_database

@@ -10,7 +10,7 @@ import gzip
 import json
 
 from magnum.drivers.k8s_capi_helm.model import Json, names
-from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values.tree import merge
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import CommandCase
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 

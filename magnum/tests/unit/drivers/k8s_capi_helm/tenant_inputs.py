@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, labels
-from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, FieldOwner, FIELDS
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation.fields import Effect, FieldOwner, FIELDS
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.tests.unit.drivers.k8s_capi_helm import (
     test_helm_values,

@@ -13,7 +13,7 @@ import fixtures
 import testtools
 
 from magnum.drivers.k8s_capi_helm import model
-from magnum.drivers.k8s_capi_helm.kube import tenant_budget
+from magnum.drivers.k8s_capi_helm.kube.tenant import tenant_budget
 from magnum.drivers.k8s_capi_helm.model import AddonInventory, Missing, names
 from magnum.drivers.k8s_capi_helm.reconcile.process.addon_check import AddonCheck
 from magnum.tests.unit.drivers.k8s_capi_helm import builders

@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm import chart_store, errors
 from magnum.drivers.k8s_capi_helm.chart_store import archive
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile.release import autoscaler_deployment
-from magnum.drivers.k8s_capi_helm.values import pod_security
+from magnum.drivers.k8s_capi_helm.values.sections import pod_security
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 

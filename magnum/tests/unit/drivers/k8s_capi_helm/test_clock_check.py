@@ -9,7 +9,7 @@ import email.utils
 import fixtures
 import testtools
 
-from magnum.drivers.k8s_capi_helm.kube.clock_check import ClockCheck, LIMIT
+from magnum.drivers.k8s_capi_helm.kube.http.clock_check import ClockCheck, LIMIT
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server
 

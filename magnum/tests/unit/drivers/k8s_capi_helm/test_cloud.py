@@ -11,9 +11,10 @@ import fixtures
 from keystoneauth1 import exceptions as ka_exceptions
 
 from magnum.drivers.k8s_capi_helm import cloud, deadline, errors, labels
-from magnum.drivers.k8s_capi_helm.cloud import compute, endpoints
+from magnum.drivers.k8s_capi_helm.cloud.access import endpoints
+from magnum.drivers.k8s_capi_helm.cloud.access.services import translate_errors
+from magnum.drivers.k8s_capi_helm.cloud.catalogue import compute
 from magnum.drivers.k8s_capi_helm.cloud.preflight import quota_usage
-from magnum.drivers.k8s_capi_helm.cloud.services import translate_errors
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     CloudCapability,

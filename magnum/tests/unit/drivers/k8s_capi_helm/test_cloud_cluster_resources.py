@@ -7,8 +7,8 @@ from openstack import exceptions as sdk_exceptions
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import ClusterResources
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.access.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.resources.cluster_resources import ClusterResources
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeOpenStack
 

@@ -7,8 +7,8 @@ from openstack import exceptions as sdk_exceptions
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.access.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.resources.orphans import Orphans
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeOpenStack
 
 RELEASE, OTHER = "demo-abcdefghijkl", "demo-abcdefghijkl-mnopqrstuvwx"

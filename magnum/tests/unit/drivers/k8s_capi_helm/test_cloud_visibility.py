@@ -17,8 +17,8 @@ from hypothesis import strategies
 
 from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm import cloud, errors, labels
-from magnum.drivers.k8s_capi_helm.cloud import capabilities, compute, images, networks
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.access.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.catalogue import capabilities, compute, images, networks
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, NodeGroupRequest
 from magnum.drivers.k8s_capi_helm.reconcile.process import clients as reconcile_clients
 from magnum.tests import base

@@ -15,8 +15,8 @@ import testtools
 from magnum.db.sqlalchemy import models
 from magnum.drivers.k8s_capi_helm import errors, model
 from magnum.drivers.k8s_capi_helm.errors import column_limits
-from magnum.drivers.k8s_capi_helm.handlers.monitor import Monitor
-from magnum.drivers.k8s_capi_helm.magnum_objects import saving
+from magnum.drivers.k8s_capi_helm.handlers.tasks.monitor import Monitor
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import saving
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 #: Halves of characters, characters of four bytes, quotation marks, blanks and the null among them.

@@ -19,7 +19,8 @@ from oslo_db.sqlalchemy import enginefacade
 import sqlalchemy
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud import service_check, Services
+from magnum.drivers.k8s_capi_helm.cloud import Services
+from magnum.drivers.k8s_capi_helm.cloud.access import service_check
 from magnum.drivers.k8s_capi_helm.commands.check import identity
 from magnum.drivers.k8s_capi_helm.commands.check.check import CHECKS
 from magnum.drivers.k8s_capi_helm.model import names

@@ -8,7 +8,8 @@ import types
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud import app_credentials, Services
+from magnum.drivers.k8s_capi_helm.cloud import Services
+from magnum.drivers.k8s_capi_helm.cloud.resources import app_credentials
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import (
     CommandCase,

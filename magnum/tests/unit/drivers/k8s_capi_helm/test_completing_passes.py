@@ -8,8 +8,8 @@ import contextlib
 import dataclasses
 
 from magnum.drivers.k8s_capi_helm import lease
-from magnum.drivers.k8s_capi_helm.handlers import watch_trigger
-from magnum.drivers.k8s_capi_helm.kube import informers
+from magnum.drivers.k8s_capi_helm.handlers.tasks import watch_trigger
+from magnum.drivers.k8s_capi_helm.kube.watch import informers
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile.observe import observe
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case

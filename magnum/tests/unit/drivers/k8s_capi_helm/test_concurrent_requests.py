@@ -7,8 +7,8 @@ import json
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.handlers import status_task
-from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.handlers.tasks import status_task
+from magnum.drivers.k8s_capi_helm.kube.watch import snapshot
 from magnum.drivers.k8s_capi_helm.model import names, Operation, Verb
 from magnum.drivers.k8s_capi_helm.reconcile import reconciler
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import ReleaseSnapshot

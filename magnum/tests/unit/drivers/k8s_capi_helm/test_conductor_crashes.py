@@ -23,11 +23,11 @@ from magnum import objects
 from magnum.conductor.handlers import ca_conductor, cluster_conductor
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import provision
-from magnum.drivers.k8s_capi_helm.magnum_objects import node_metadata, reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import node_metadata, reader
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names, secrets, Verb
 from magnum.drivers.k8s_capi_helm.reconcile import install
 from magnum.drivers.k8s_capi_helm.status.causes import reasons
-from magnum.drivers.k8s_capi_helm.values import upgrade
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade
 from magnum.tests.unit.drivers.k8s_capi_helm import conductor_crash
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.magnum_release import credential_conductor

@@ -10,7 +10,7 @@ from typing import Any
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import informers
+from magnum.drivers.k8s_capi_helm.kube.watch import informers
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import names, Revisions
 from magnum.drivers.k8s_capi_helm.reconcile.process.credential_check import CredentialCheck

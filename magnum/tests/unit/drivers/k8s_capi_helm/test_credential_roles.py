@@ -8,7 +8,7 @@ import dataclasses
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud.roles import credential_roles
+from magnum.drivers.k8s_capi_helm.cloud.access.roles import credential_roles
 from magnum.drivers.k8s_capi_helm.model import Chart, names
 from magnum.drivers.k8s_capi_helm.reconcile.credentials import credentials
 from magnum.tests.unit.drivers.k8s_capi_helm.test_helm_values import REQUEST

@@ -20,7 +20,7 @@ import fixtures
 from oslo_db import exception as db_exception
 
 from magnum.drivers.k8s_capi_helm import driver
-from magnum.drivers.k8s_capi_helm.magnum_objects import saving
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import saving
 from magnum.tests.unit.drivers.k8s_capi_helm import conductor_crash, test_conductor_crashes
 
 _GROUP = "extra"

@@ -8,7 +8,7 @@ import datetime
 from typing import Any
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
 from magnum.drivers.k8s_capi_helm.reconcile.observe import newer_release
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE

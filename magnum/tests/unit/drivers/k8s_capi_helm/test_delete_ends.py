@@ -11,7 +11,7 @@ from oslo_service import loopingcall
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion
+from magnum.drivers.k8s_capi_helm.handlers.tasks import finalize_deletion
 from magnum.drivers.k8s_capi_helm.model import names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile.deletion import deletion
 from magnum.drivers.k8s_capi_helm.reconcile.process.caches import FinishedOnce

@@ -63,7 +63,10 @@ class TestWhere(unittest.TestCase):
         self.assertEqual(39, len(set(changes)))
 
     def test_a_wrong_path_is_seen(self) -> None:
-        text = "``labels/addons.py``, ``labels/owed.py``, ``tox -e charts``, ``charts/none/a.yaml``"
+        text = (
+            "``labels/topics/addons.py``, ``labels/owed.py``, ``tox -e charts``, "
+            "``charts/none/a.yaml``"
+        )
         missing = [path for path in named_paths(text) if not exists(path)]
         self.assertEqual(["labels/owed.py", "charts/none/a.yaml"], missing)
 

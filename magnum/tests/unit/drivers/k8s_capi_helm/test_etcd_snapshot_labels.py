@@ -6,8 +6,8 @@ from __future__ import annotations
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, labels
-from magnum.drivers.k8s_capi_helm.labels import schedule
-from magnum.drivers.k8s_capi_helm.magnum_objects import validate_labels
+from magnum.drivers.k8s_capi_helm.labels.value_types import schedule
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation import validate_labels
 from magnum.tests.unit.drivers.k8s_capi_helm.test_helm_values import rendered, request, SNAPSHOTS
 
 SCHEDULES = (

@@ -11,7 +11,7 @@ from oslo_db import exception as db_exception
 
 import magnum.conf
 from magnum.db.sqlalchemy import api as dbapi
-from magnum.drivers.k8s_capi_helm.handlers import failed_clusters
+from magnum.drivers.k8s_capi_helm.handlers.tasks import failed_clusters
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case
 from magnum.tests.unit.drivers.k8s_capi_helm.test_deadline_missed import LateCase
 

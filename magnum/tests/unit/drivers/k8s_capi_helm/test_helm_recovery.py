@@ -15,7 +15,7 @@ import testtools
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import recovery, release_secret
 from magnum.drivers.k8s_capi_helm.model import Json, names
-from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values.tree import merge
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm
 
 _KEYS = st.sampled_from("abc")

@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Json,
     NodeGroupRequest,
 )
-from magnum.drivers.k8s_capi_helm.values import nodegroups, storage
+from magnum.drivers.k8s_capi_helm.values.sections import nodegroups, storage
 
 CHARTS = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
 FACTS = CloudFacts(

@@ -48,7 +48,7 @@ class TestRefusal(LawCase):
 
     def test_an_exception_without_use_is_seen(self) -> None:
         used = made_up(f"from {PACKAGE}.values import merge\n", "reconcile/made_up.py")
-        self.assertEqual({("values.merge", "reconcile")}, imports.used_exceptions([used]))
+        self.assertEqual({("values.tree.merge", "reconcile")}, imports.used_exceptions([used]))
         self.assertEqual(set(), imports.used_exceptions([made_up("import os\n")]))
 
 

@@ -43,7 +43,7 @@ class TestWords(LawCase):
 class TestRefused(LawCase):
     def test_a_file(self) -> None:
         self.assertEqual(["owed"], refused("", "values/owed.py"))
-        self.assertEqual([], refused("", "values/deferred.py"))
+        self.assertEqual([], refused("", "values/upgrade/deferred.py"))
         self.assertEqual([], refused("", "values/__init__.py"))
 
     def test_a_function(self) -> None:

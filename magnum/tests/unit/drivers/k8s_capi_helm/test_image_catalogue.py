@@ -16,8 +16,8 @@ from keystoneauth1 import noauth, session
 from openstack.connection import Connection
 from openstack.image.v2 import _proxy
 
-from magnum.drivers.k8s_capi_helm.cloud.image_catalogue import ImageCatalogue
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.access.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.catalogue.image_catalogue import ImageCatalogue
 
 _ID = "11111111-1111-4111-8111-111111111111"
 

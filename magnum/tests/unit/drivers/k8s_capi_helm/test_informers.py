@@ -12,9 +12,9 @@ import fixtures
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, status
-from magnum.drivers.k8s_capi_helm.kube import cache, snapshot
-from magnum.drivers.k8s_capi_helm.kube import informers as kube_informers
-from magnum.drivers.k8s_capi_helm.kube.transform import transform
+from magnum.drivers.k8s_capi_helm.kube.watch import cache, snapshot
+from magnum.drivers.k8s_capi_helm.kube.watch import informers as kube_informers
+from magnum.drivers.k8s_capi_helm.kube.watch.transform import transform
 from magnum.drivers.k8s_capi_helm.model import Json, names, Observed
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, fakes, test_snapshot
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import informers as suites_informers

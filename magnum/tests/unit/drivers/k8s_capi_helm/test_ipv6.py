@@ -17,8 +17,8 @@ import fixtures
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube.tenant_api import TenantApi, TenantApiUnavailable
-from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import read_tenant_kubeconfig
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_api import TenantApi, TenantApiUnavailable
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_kubeconfig import read_tenant_kubeconfig
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.status.objects import infrastructure

@@ -17,9 +17,9 @@ from hypothesis import given, strategies
 import testtools
 import yaml
 
-from magnum.drivers.k8s_capi_helm.kube.cache import ObjectCache
-from magnum.drivers.k8s_capi_helm.kube.informers import KINDS
-from magnum.drivers.k8s_capi_helm.kube.transform import transform
+from magnum.drivers.k8s_capi_helm.kube.watch.cache import ObjectCache
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import KINDS
+from magnum.drivers.k8s_capi_helm.kube.watch.transform import transform
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
 from magnum.drivers.k8s_capi_helm.status.objects import addons
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, recordings_player

@@ -12,7 +12,7 @@ from typing import Any
 import testtools
 
 from magnum.drivers.k8s_capi_helm import model
-from magnum.drivers.k8s_capi_helm.kube import cache
+from magnum.drivers.k8s_capi_helm.kube.watch import cache
 from magnum.drivers.k8s_capi_helm.model import names
 
 Json = model.Json

@@ -8,9 +8,9 @@ import time
 import testtools
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.kube import circuit_breaker
-from magnum.drivers.k8s_capi_helm.kube.request import Request
-from magnum.drivers.k8s_capi_helm.kube.transport import Transport
+from magnum.drivers.k8s_capi_helm.kube.http import circuit_breaker
+from magnum.drivers.k8s_capi_helm.kube.http.request import Request
+from magnum.drivers.k8s_capi_helm.kube.http.transport import Transport
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server

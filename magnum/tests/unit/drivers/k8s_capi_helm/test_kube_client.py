@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import discovery, request
+from magnum.drivers.k8s_capi_helm.kube import discovery
+from magnum.drivers.k8s_capi_helm.kube.http import request
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube

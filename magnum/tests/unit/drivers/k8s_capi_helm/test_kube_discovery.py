@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import response
 from magnum.drivers.k8s_capi_helm.kube.discovery import Discovery
+from magnum.drivers.k8s_capi_helm.kube.http import response
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests import base
 

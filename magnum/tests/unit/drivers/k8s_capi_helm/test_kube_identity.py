@@ -12,7 +12,7 @@ import fixtures
 import yaml
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+from magnum.drivers.k8s_capi_helm.kube.identity import kubeconfig
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import test_kube_tls

@@ -9,7 +9,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.errors import column_limits
-from magnum.drivers.k8s_capi_helm.labels import limits
+from magnum.drivers.k8s_capi_helm.labels.value_types import limits
 from magnum.tests.unit.drivers.k8s_capi_helm.call_counts import calls
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase
 

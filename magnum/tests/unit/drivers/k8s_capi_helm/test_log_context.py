@@ -18,7 +18,8 @@ from magnum import objects
 from magnum.common import context as magnum_context
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import errors, lease
-from magnum.drivers.k8s_capi_helm.handlers import failed_clusters, log_context, watch_trigger
+from magnum.drivers.k8s_capi_helm.handlers.entry import log_context
+from magnum.drivers.k8s_capi_helm.handlers.tasks import failed_clusters, watch_trigger
 from magnum.drivers.k8s_capi_helm.lease import codec, pending_operations
 from magnum.drivers.k8s_capi_helm.model import log_scope, names, Operation, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case

@@ -15,10 +15,12 @@ from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, helm_values
 from magnum.drivers.k8s_capi_helm.commands.explain import effects
 from magnum.drivers.k8s_capi_helm.labels import ChangeTime
-from magnum.drivers.k8s_capi_helm.magnum_objects import notices, reader, validate_cluster
-from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, FieldOwner, FIELDS
+from magnum.drivers.k8s_capi_helm.magnum_objects import notices
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation import validate_cluster
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation.fields import Effect, FieldOwner, FIELDS
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, Flavor, Image, Json, names
-from magnum.drivers.k8s_capi_helm.values import chart_family
+from magnum.drivers.k8s_capi_helm.values.tree import chart_family
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case, test_helm_values
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.test_magnum_objects import (

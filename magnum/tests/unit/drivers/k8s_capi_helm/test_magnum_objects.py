@@ -8,14 +8,13 @@ from oslo_config import cfg
 import testtools
 
 from magnum.drivers.k8s_capi_helm import conf, errors, helm_values
-from magnum.drivers.k8s_capi_helm.magnum_objects import (
-    notices,
-    reader,
+from magnum.drivers.k8s_capi_helm.magnum_objects import notices
+from magnum.drivers.k8s_capi_helm.magnum_objects import state as magnum_state_reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation import (
     validate_cluster,
     validate_nodegroup,
-    writer,
 )
-from magnum.drivers.k8s_capi_helm.magnum_objects import state as magnum_state_reader
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     Flavor,

@@ -9,7 +9,10 @@ import unittest
 from hypothesis import given, strategies
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.labels.maintenance_window import common_opening, parse_window
+from magnum.drivers.k8s_capi_helm.labels.value_types.maintenance_window import (
+    common_opening,
+    parse_window,
+)
 
 
 def at(text: str) -> datetime.datetime:

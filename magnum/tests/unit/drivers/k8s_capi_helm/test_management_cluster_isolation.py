@@ -15,10 +15,10 @@ import types
 import testtools
 
 from magnum.drivers.k8s_capi_helm import labels
-from magnum.drivers.k8s_capi_helm.magnum_objects.fields import FieldOwner
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation.fields import FieldOwner
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, names
 from magnum.drivers.k8s_capi_helm.reconcile.release import autoscaler_deployment
-from magnum.drivers.k8s_capi_helm.values import reserved_keys
+from magnum.drivers.k8s_capi_helm.values.tree import reserved_keys
 from magnum.tests.unit.drivers.k8s_capi_helm import tenant_inputs
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 

@@ -13,7 +13,7 @@ import yaml
 
 from magnum.drivers.k8s_capi_helm import conf, errors, labels
 from magnum.drivers.k8s_capi_helm.conf import management_clusters
-from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+from magnum.drivers.k8s_capi_helm.kube.identity import kubeconfig
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import management_cluster, names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import ManagementCluster

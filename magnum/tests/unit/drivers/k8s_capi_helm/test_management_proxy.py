@@ -17,8 +17,8 @@ import testtools
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import kubeconfig
-from magnum.drivers.k8s_capi_helm.kube.proxy import choose_proxy, Proxy
+from magnum.drivers.k8s_capi_helm.kube.identity import kubeconfig
+from magnum.drivers.k8s_capi_helm.kube.identity.proxy import choose_proxy, Proxy
 
 HTTP, HTTPS = "http://management.example.org:6443", "https://management.example.org:6443"
 PROXY = "http://proxy.example.org:3128"

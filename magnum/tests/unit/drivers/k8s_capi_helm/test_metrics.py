@@ -14,12 +14,12 @@ from openstack import exceptions as sdk_exceptions
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, model
-from magnum.drivers.k8s_capi_helm.cloud import services
+from magnum.drivers.k8s_capi_helm.cloud.access import services
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.helm.fair_queue import FairQueue
-from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
-from magnum.drivers.k8s_capi_helm.kube.informers import Informers
-from magnum.drivers.k8s_capi_helm.kube.transport import Transport
+from magnum.drivers.k8s_capi_helm.kube.http.circuit_breaker import CircuitBreaker
+from magnum.drivers.k8s_capi_helm.kube.http.transport import Transport
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import Informers
 from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
 from magnum.drivers.k8s_capi_helm.metrics import record, registry
 from magnum.drivers.k8s_capi_helm.model import names

@@ -14,7 +14,7 @@ from magnum import objects
 from magnum.common import rpc
 from magnum.conductor import utils as conductor_utils
 from magnum.drivers.k8s_capi_helm import errors, lease
-from magnum.drivers.k8s_capi_helm.magnum_objects import saving
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import saving
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, NAMESPACE, RELEASE

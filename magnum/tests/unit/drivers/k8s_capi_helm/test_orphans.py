@@ -9,8 +9,8 @@ from typing import Any
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.access.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.resources.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.model import secrets
 from magnum.drivers.k8s_capi_helm.reconcile.deletion import orphans
 from magnum.tests.unit.drivers.k8s_capi_helm import builders

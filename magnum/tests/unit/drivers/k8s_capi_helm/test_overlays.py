@@ -18,8 +18,8 @@ from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.conf import overlay_files, overlay_template
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.drivers.k8s_capi_helm.reconcile.release import render
-from magnum.drivers.k8s_capi_helm.values import merge
-from magnum.drivers.k8s_capi_helm.values.reserved_keys import is_owned, OWNED
+from magnum.drivers.k8s_capi_helm.values.tree import merge
+from magnum.drivers.k8s_capi_helm.values.tree.reserved_keys import is_owned, OWNED
 from magnum.tests.unit.drivers.k8s_capi_helm import (
     driver_case,
     test_helm_values,

@@ -15,7 +15,7 @@ import re
 import testtools
 
 from magnum.drivers.k8s_capi_helm import conf, labels
-from magnum.drivers.k8s_capi_helm.magnum_objects import fields
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation import fields
 from magnum.tests.unit.drivers.k8s_capi_helm import test_house
 
 ROOT = Path(__file__).parents[5]

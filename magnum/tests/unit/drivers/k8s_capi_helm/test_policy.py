@@ -11,7 +11,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf import policy_file
-from magnum.drivers.k8s_capi_helm.handlers import status_task
+from magnum.drivers.k8s_capi_helm.handlers.tasks import status_task
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.values import provider_policy
 from magnum.tests.unit.drivers.k8s_capi_helm.command_case import CommandCase, CRITICAL, OK

@@ -29,7 +29,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     QuotaResource,
     Subnet,
 )
-from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
+from magnum.drivers.k8s_capi_helm.values.tree.live import CONTROL_PLANE
 
 TERMS = machines.MachineRequirements(("ubuntu", "flatcar"), ram=2048, vcpus=2)
 PUBLIC = Network("n-1", "public", "admin", external=True, subnets=("s-9",))

@@ -17,7 +17,7 @@ from openstack import exceptions as sdk_exceptions
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, model, status
-from magnum.drivers.k8s_capi_helm.cloud import services
+from magnum.drivers.k8s_capi_helm.cloud.access import services
 from magnum.drivers.k8s_capi_helm.helm import failures
 from magnum.drivers.k8s_capi_helm.status.texts import complete_messages
 from magnum.drivers.k8s_capi_helm.status.texts.public_text import (

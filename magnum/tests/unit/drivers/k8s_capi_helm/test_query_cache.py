@@ -9,7 +9,7 @@ import fixtures
 import testtools
 
 from magnum.db.sqlalchemy import models
-from magnum.drivers.k8s_capi_helm.magnum_objects import query_cache
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import query_cache
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase
 
 TYPES = (models.JSONEncodedDict, models.JSONEncodedList)

@@ -18,7 +18,7 @@ import testtools
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import provision
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
 from magnum.drivers.k8s_capi_helm.reconcile import install
 from magnum.drivers.k8s_capi_helm.status.causes import reasons
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case

@@ -9,7 +9,7 @@ from typing import Any
 import testtools
 
 from magnum.drivers.k8s_capi_helm import deadline, errors, lease
-from magnum.drivers.k8s_capi_helm.kube.request import unreachable
+from magnum.drivers.k8s_capi_helm.kube.http.request import unreachable
 from magnum.drivers.k8s_capi_helm.model import fair_order, names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import lock, release_lease

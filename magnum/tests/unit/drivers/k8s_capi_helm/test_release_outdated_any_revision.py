@@ -19,7 +19,7 @@ from typing import Any
 from magnum import objects
 from magnum.conductor.handlers import cluster_conductor
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.magnum_objects import node_metadata
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import node_metadata
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.tests.unit.drivers.k8s_capi_helm import conductor_crash
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE

@@ -20,7 +20,7 @@ from testtools import content
 
 from magnum.conductor.handlers import cluster_conductor
 from magnum.drivers.k8s_capi_helm import deadline, lease
-from magnum.drivers.k8s_capi_helm.handlers import pending_operation
+from magnum.drivers.k8s_capi_helm.handlers.requests import pending_operation
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, names, Verb

@@ -19,8 +19,8 @@ import testtools
 from magnum.api.middleware import parsable_error
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message
-from magnum.drivers.k8s_capi_helm.handlers import rpc
-from magnum.drivers.k8s_capi_helm.values import version_skew
+from magnum.drivers.k8s_capi_helm.handlers.entry import rpc
+from magnum.drivers.k8s_capi_helm.values.upgrade import version_skew
 from magnum.tests.unit.drivers.k8s_capi_helm.house import messages
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import rooms, sources, TESTS
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm.cloud import server_ownership
-from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.access.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.resources import server_ownership
+from magnum.drivers.k8s_capi_helm.cloud.resources.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.model import names, secrets
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeOpenStack
 

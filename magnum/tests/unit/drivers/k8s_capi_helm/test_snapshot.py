@@ -6,7 +6,7 @@ from __future__ import annotations
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, status
-from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.kube.watch import snapshot
 from magnum.drivers.k8s_capi_helm.model import Missing, names, Observed
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, fakes
 

@@ -9,7 +9,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm.kube import transform
+from magnum.drivers.k8s_capi_helm.kube.watch import transform
 from magnum.drivers.k8s_capi_helm.model import conditions, names, observed
 from magnum.drivers.k8s_capi_helm.status.objects import workload_addons
 from magnum.drivers.k8s_capi_helm.status.texts import issue, messages

@@ -8,8 +8,8 @@ import threading
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.handlers import failed_clusters, watch_trigger
-from magnum.drivers.k8s_capi_helm.kube import informers
+from magnum.drivers.k8s_capi_helm.handlers.tasks import failed_clusters, watch_trigger
+from magnum.drivers.k8s_capi_helm.kube.watch import informers
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.model.management_cluster import DEFAULT_MANAGEMENT
 from magnum.drivers.k8s_capi_helm.reconcile.process.evaluation_cache import EvaluationCache

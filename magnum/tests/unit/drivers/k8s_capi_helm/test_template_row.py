@@ -8,7 +8,7 @@ from typing import Any
 from magnum import objects
 from magnum.common import context as magnum_context
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm.magnum_objects import template_row
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import template_row
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase
 
 

@@ -10,8 +10,8 @@ import time
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm.kube.tenant_api import TenantApi, TenantApiUnavailable
-from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import TenantKubeconfig
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_api import TenantApi, TenantApiUnavailable
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_kubeconfig import TenantKubeconfig
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeWorkload
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server, tenant_api
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.tenant_api import ONE

@@ -6,9 +6,9 @@ from __future__ import annotations
 import threading
 import time
 
-from magnum.drivers.k8s_capi_helm.kube import tenant_budget, tenant_channel
-from magnum.drivers.k8s_capi_helm.kube.tenant_api import TenantApi, TenantApiUnavailable
-from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import TenantKubeconfig
+from magnum.drivers.k8s_capi_helm.kube.tenant import tenant_budget, tenant_channel
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_api import TenantApi, TenantApiUnavailable
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_kubeconfig import TenantKubeconfig
 from magnum.drivers.k8s_capi_helm.status.objects import workload_addons
 from magnum.tests.unit.drivers.k8s_capi_helm import call_counts
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.failing_tenant_api import MOODS, Moody

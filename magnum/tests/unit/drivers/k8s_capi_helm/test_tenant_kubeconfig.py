@@ -9,7 +9,7 @@ from typing import Any
 import testtools
 import yaml
 
-from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import (
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_kubeconfig import (
     read_tenant_kubeconfig,
     TenantKubeconfig,
 )

@@ -19,7 +19,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, helm_values, labels
 from magnum.drivers.k8s_capi_helm.chart_store import archive
-from magnum.drivers.k8s_capi_helm.magnum_objects import validate_nodegroup
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation import validate_nodegroup
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.test_helm_values import FACTS, REQUEST
 

@@ -10,8 +10,8 @@ from typing import Any
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf import management_clusters
-from magnum.drivers.k8s_capi_helm.handlers import failed_clusters, watch_trigger
-from magnum.drivers.k8s_capi_helm.kube.informers import Informers
+from magnum.drivers.k8s_capi_helm.handlers.tasks import failed_clusters, watch_trigger
+from magnum.drivers.k8s_capi_helm.kube.watch.informers import Informers
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile.policy import management_choice
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, NAMESPACE, RELEASE

@@ -25,7 +25,7 @@ import fixtures
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, Services
-from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion
+from magnum.drivers.k8s_capi_helm.handlers.tasks import finalize_deletion
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import codec

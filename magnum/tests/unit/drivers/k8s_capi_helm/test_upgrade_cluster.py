@@ -9,7 +9,7 @@ from typing import Any
 import fixtures
 
 from magnum.drivers.k8s_capi_helm import errors, lease
-from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values.tree import merge
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, NAMESPACE, RELEASE
 

@@ -9,7 +9,7 @@ import unittest
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, Operation, ReleaseRecord, Verb
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.reconcile.upgrade import upgrade
-from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
+from magnum.drivers.k8s_capi_helm.values.tree.live import CONTROL_PLANE
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.test_helm_values import REQUEST
 

@@ -14,7 +14,7 @@ from typing import Any
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor
 from magnum.drivers.k8s_capi_helm import lease
-from magnum.drivers.k8s_capi_helm.handlers import status_task
+from magnum.drivers.k8s_capi_helm.handlers.tasks import status_task
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.test_upgrade_cluster import OLD, PINS, UpgradeCase

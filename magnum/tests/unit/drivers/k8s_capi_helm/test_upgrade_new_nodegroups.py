@@ -8,7 +8,7 @@ from typing import Any
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values.tree import merge
 from magnum.tests.unit.drivers.k8s_capi_helm.test_upgrade_cluster import NEW, OLD, PINS, UpgradeCase
 
 BIG = {"machineRootVolume": {"diskSize": 50}}

@@ -9,7 +9,7 @@ import unittest
 from magnum.drivers.k8s_capi_helm.helm import recovery, release_secret, upgrade_patch
 from magnum.drivers.k8s_capi_helm.helm.deployed_objects import DeployedObjects
 from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values.tree import merge
 from magnum.tests.unit.drivers.k8s_capi_helm.rendered_case import OWNERSHIP
 from magnum.tests.unit.drivers.k8s_capi_helm.test_helm_recovery import group, revision
 

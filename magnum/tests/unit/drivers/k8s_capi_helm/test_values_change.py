@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.values import change
-from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 NAMES = ("default-worker", "batch", "gpu", "edge")

@@ -14,7 +14,8 @@ import testtools
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.commands.explain import effects
 from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.values import deferred, merge, rollout, upgrade
+from magnum.drivers.k8s_capi_helm.values.tree import merge
+from magnum.drivers.k8s_capi_helm.values.upgrade import deferred, rollout, upgrade
 
 #: Values of nodegroups alone: they are deferred nodegroup by nodegroup.
 OF_NODEGROUPS = frozenset({"nodeGroups", "nodeGroupDefaults"})

@@ -13,9 +13,9 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import Operation, Verb
-from magnum.drivers.k8s_capi_helm.values import upgrade, version_skew
-from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
-from magnum.drivers.k8s_capi_helm.values.upgrade_nodegroups import waiting_for_control_plane
+from magnum.drivers.k8s_capi_helm.values.tree.live import CONTROL_PLANE
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade, version_skew
+from magnum.drivers.k8s_capi_helm.values.upgrade.upgrade_nodegroups import waiting_for_control_plane
 
 START = datetime.datetime(2026, 11, 21, tzinfo=datetime.timezone.utc)
 TEXTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))

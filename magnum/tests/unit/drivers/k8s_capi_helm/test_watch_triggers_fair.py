@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm.handlers import watch_trigger
+from magnum.drivers.k8s_capi_helm.handlers.tasks import watch_trigger
 
 MANY = 500
 

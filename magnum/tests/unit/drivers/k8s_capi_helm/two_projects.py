@@ -17,10 +17,10 @@ from openstack import exceptions as sdk_exceptions
 from magnum import objects
 from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm import errors, lease
-from magnum.drivers.k8s_capi_helm.kube import request as wire
+from magnum.drivers.k8s_capi_helm.kube.http import request as wire
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import upgrade
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
+from magnum.drivers.k8s_capi_helm.values.upgrade import upgrade
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case
 

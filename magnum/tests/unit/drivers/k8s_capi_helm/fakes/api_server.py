@@ -8,7 +8,7 @@ from typing import Any
 import urllib.parse
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube.request import MERGE_PATCH
+from magnum.drivers.k8s_capi_helm.kube.http.request import MERGE_PATCH
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.kube import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.http_server import Answer, NO_KIND, Seen, status

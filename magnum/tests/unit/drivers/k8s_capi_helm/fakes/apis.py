@@ -10,7 +10,7 @@ import urllib.parse
 
 import requests
 
-from magnum.drivers.k8s_capi_helm.cloud import endpoints
+from magnum.drivers.k8s_capi_helm.cloud.access import endpoints
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.views import (
     KINDS,
     OPERATOR,

@@ -15,10 +15,10 @@ from typing import Any
 import uuid
 
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import ClusterResources
-from magnum.drivers.k8s_capi_helm.cloud.image_catalogue import ImageCatalogue
-from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.access.services import Services
+from magnum.drivers.k8s_capi_helm.cloud.catalogue.image_catalogue import ImageCatalogue
+from magnum.drivers.k8s_capi_helm.cloud.resources.cluster_resources import ClusterResources
+from magnum.drivers.k8s_capi_helm.cloud.resources.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     CloudCapability,

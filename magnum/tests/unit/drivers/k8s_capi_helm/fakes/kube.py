@@ -14,7 +14,7 @@ from typing import Any
 import uuid
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import request as wording
+from magnum.drivers.k8s_capi_helm.kube.http import request as wording
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json, names
 

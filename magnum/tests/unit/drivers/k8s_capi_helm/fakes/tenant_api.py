@@ -6,8 +6,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.kube.tenant_api import TenantApiUnavailable
-from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import TenantKubeconfig
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_api import TenantApiUnavailable
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_kubeconfig import TenantKubeconfig
 
 
 class FakeWorkload:

@@ -16,13 +16,14 @@ import yaml
 
 from magnum.drivers.k8s_capi_helm import cloud, errors, model, status
 from magnum.drivers.k8s_capi_helm.helm import manifest_diff, release_secret
-from magnum.drivers.k8s_capi_helm.kube import request as wire
-from magnum.drivers.k8s_capi_helm.kube import tenant_kubeconfig, transform
+from magnum.drivers.k8s_capi_helm.kube.http import request as wire
+from magnum.drivers.k8s_capi_helm.kube.tenant import tenant_kubeconfig
+from magnum.drivers.k8s_capi_helm.kube.watch import transform
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import names, secrets
 from magnum.drivers.k8s_capi_helm.status.deletion import order as deletion_order
 from magnum.drivers.k8s_capi_helm.status.objects import controller_leases
-from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values.tree import live as values_live
 from magnum.tests import base
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, hostile, test_cloud
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import apis

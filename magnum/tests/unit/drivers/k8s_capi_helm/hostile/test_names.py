@@ -13,8 +13,12 @@ import yaml
 
 import magnum.conf
 from magnum.drivers.k8s_capi_helm import conf, errors, helm_values, model
-from magnum.drivers.k8s_capi_helm.kube import request as wire
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_cluster, validate_nodegroup
+from magnum.drivers.k8s_capi_helm.kube.http import request as wire
+from magnum.drivers.k8s_capi_helm.magnum_objects.rows import reader
+from magnum.drivers.k8s_capi_helm.magnum_objects.validation import (
+    validate_cluster,
+    validate_nodegroup,
+)
 from magnum.drivers.k8s_capi_helm.model import names, secrets
 from magnum.tests.unit.drivers.k8s_capi_helm import hostile
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values as values

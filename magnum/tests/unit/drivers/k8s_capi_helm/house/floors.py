@@ -49,50 +49,53 @@ FRONTS = {"kube": "kube_client", "values": "helm_values", "handlers": "driver"}
 #: Modules of these that are open to all: they do work of their own, and their front none of it.
 OPEN = frozenset(
     {
-        "values.live",
+        "values.tree.live",
         "values.change",
-        "values.upgrade",
-        "values.upgrade_nodegroups",
-        "values.version_skew",
-        "values.deferred",
-        "kube.snapshot",
-        "kube.informers",
+        "values.upgrade.upgrade",
+        "values.upgrade.upgrade_nodegroups",
+        "values.upgrade.version_skew",
+        "values.upgrade.deferred",
+        "kube.watch.snapshot",
+        "kube.watch.informers",
     }
 )
 _TENANT_API = "a tenant's API is another server than that of kube_client, and has another client"
 _COUNTED = "preflight counts what the values are going to ask the cloud for"
 #: Module behind a front -> who else imports it, and why.
 ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
-    "kube.tenant_api": (frozenset({"reconcile"}), _TENANT_API),
-    "kube.tenant_budget": (frozenset({"reconcile"}), _TENANT_API),
-    "kube.tenant_kubeconfig": (frozenset({"reconcile"}), _TENANT_API),
-    "kube.identity_expiry": (
+    "kube.tenant.tenant_api": (frozenset({"reconcile"}), _TENANT_API),
+    "kube.tenant.tenant_budget": (frozenset({"reconcile"}), _TENANT_API),
+    "kube.tenant.tenant_kubeconfig": (frozenset({"reconcile"}), _TENANT_API),
+    "kube.identity.identity_expiry": (
         frozenset({"commands"}),
         "the operator is told when the kubeconfig expires, which no request needs to know",
     ),
-    "kube.request": (frozenset({"reconcile"}), "the path of an object, as every API server has it"),
-    "values.nodegroups": (
+    "kube.http.request": (
+        frozenset({"reconcile"}),
+        "the path of an object, as every API server has it",
+    ),
+    "values.sections.nodegroups": (
         frozenset({"cloud", "commands", "handlers", "magnum_objects", "reconcile"}),
         f"{_COUNTED}, one nodegroup is rendered alone when it is created, and explained alone",
     ),
-    "values.network": (frozenset({"cloud", "magnum_objects"}), _COUNTED),
-    "values.proxy": (
+    "values.sections.network": (frozenset({"cloud", "magnum_objects"}), _COUNTED),
+    "values.sections.proxy": (
         frozenset({"magnum_objects"}),
         "addresses of a template are refused where the values cannot take them",
     ),
-    "values.pod_security": (
+    "values.sections.pod_security": (
         frozenset({"commands", "conf", "reconcile"}),
         "the level of a release's namespace is an option, and the pods' level in the values",
     ),
-    "values.chart_family": (
+    "values.tree.chart_family": (
         frozenset({"reconcile"}),
         "who changes the chart checks that the values fit it",
     ),
-    "values.autoscaler": (
+    "values.sections.autoscaler": (
         frozenset({"chart_store", "helm", "reconcile"}),
         "the autoscaler's image stands in the values, in the chart and in the Deployment",
     ),
-    "values.merge": (
+    "values.tree.merge": (
         frozenset({"commands", "helm", "reconcile"}),
         "an operator's overlays are laid over the values, revisions of a release compared, and a "
         "patch that the server cannot try is applied to what is there",
@@ -101,7 +104,7 @@ ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
         frozenset({"conf", "reconcile"}),
         "the operator's rules are read from a file, and requests are compared with them",
     ),
-    "values.reserved_keys": (frozenset({"reconcile"}), "keys that no overlay may set"),
+    "values.tree.reserved_keys": (frozenset({"reconcile"}), "keys that no overlay may set"),
 }
 #: Room -> its inner rooms, which are packages in it, and their floors in there. Files in no inner
 #: room count as one of the room's own name: of ``commands`` the program, which imports all, of
@@ -127,7 +130,19 @@ INNER_FLOORS: dict[str, dict[str, int]] = {
         "lookup": 0,
         "output": 0,
     },
-    "cloud": {"cloud": 1, "preflight": 0},
+    "handlers": {
+        "handlers": 5,
+        "health": 4,
+        "requests": 3,
+        "tasks": 2,
+        "outcome": 1,
+        "entry": 0,
+    },
+    "cloud": {"cloud": 2, "catalogue": 1, "resources": 1, "access": 0, "preflight": 0},
+    "kube": {"kube": 2, "http": 1, "identity": 0, "tenant": 0, "watch": 0},
+    "labels": {"labels": 2, "topics": 1, "value_types": 0},
+    "magnum_objects": {"magnum_objects": 2, "validation": 1, "rows": 0},
+    "values": {"values": 2, "sections": 1, "upgrade": 1, "tree": 0},
     "reconcile": {
         "reconcile": 5,
         "observe": 4,
@@ -165,16 +180,15 @@ INNER_BESIDE: dict[str, frozenset[tuple[str, str]]] = {
         }
     ),
 }
-#: The most files of one directory, and rooms that have more: only ever fewer rooms.
+#: The most files of one directory.
 MOST_FILES = 16
-LARGER_ROOMS = frozenset({"cloud", "handlers", "kube", "labels", "magnum_objects", "values"})
 #: Rooms that know Magnum, and the one that knows oslo.config.
 KNOW_MAGNUM = frozenset({"driver", "handlers", "commands", "magnum_objects", "cloud"})
 KNOW_OPTIONS = frozenset({"conf"})
 #: The one module of rules and ground that reads the wall clock, for the rooms above.
 CLOCK = "model/clock.py"
 #: The module that saves and destroys Magnum's objects.
-SAVES = "magnum_objects/saving.py"
+SAVES = "magnum_objects/rows/saving.py"
 #: The longest chain of rooms, each of which imports the next.
 LONGEST_CHAIN = 9
 MOST_ROOMS = 20

@@ -58,11 +58,15 @@ def _refusal_inside(room: str, name: str) -> str | None:
         return f"{other} is not below {room}"
     if FRONTS.get(other, room) == room:
         return None
-    module = ".".join(name.split(".")[:2])
-    guests = ALSO_OPEN[module][0] if module in ALSO_OPEN else frozenset()
-    if module in OPEN or room in guests:
+    guests = frozenset().union(*(ALSO_OPEN[module][0] for module in _listed(name, ALSO_OPEN)))
+    if _listed(name, OPEN) or room in guests:
         return None
     return f"{other} is imported through {FRONTS[other]}, or in a row of ALSO_OPEN with its reason"
+
+
+def _listed(name: str, modules: Iterable[str]) -> list[str]:
+    """Which of these modules a name of the driver is, or is in."""
+    return [module for module in modules if f"{name}.".startswith(f"{module}.")]
 
 
 def used_exceptions(files: Iterable[Source]) -> set[tuple[str, str]]:
@@ -71,8 +75,8 @@ def used_exceptions(files: Iterable[Source]) -> set[tuple[str, str]]:
         (module, source.room)
         for source in files
         for _, name in source.imports()
-        for module in [".".join(name.removeprefix(f"{PACKAGE}.").split(".")[:2])]
-        if module in ALSO_OPEN and source.room in ALSO_OPEN[module][0]
+        for module in _listed(name.removeprefix(f"{PACKAGE}."), ALSO_OPEN)
+        if source.room in ALSO_OPEN[module][0]
     }
 
 

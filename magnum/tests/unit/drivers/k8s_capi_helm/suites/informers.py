@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.kube import informers
-from magnum.drivers.k8s_capi_helm.kube.transform import transform
+from magnum.drivers.k8s_capi_helm.kube.watch import informers
+from magnum.drivers.k8s_capi_helm.kube.watch.transform import transform
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.kube.tenant_api import TenantApiUnavailable
+from magnum.drivers.k8s_capi_helm.kube.tenant.tenant_api import TenantApiUnavailable
 
 ONE = "/api/v1/namespaces/a/configmaps/one"
 TWO = "/apis/apps/v1/namespaces/a/deployments/two"

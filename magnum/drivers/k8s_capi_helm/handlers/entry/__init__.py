@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every entrance begins with: logging, deadline of the request, reconciliation."""
