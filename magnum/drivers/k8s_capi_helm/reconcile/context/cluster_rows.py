@@ -13,7 +13,7 @@ from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Operation, Upgrad
 class ClusterRows(Protocol):
     """Reads what Magnum's objects ask for, and says in them what has become of it.
 
-    ``magnum_objects.cluster_rows.MagnumRows`` does.
+    ``magnum_objects.rows.cluster_rows.MagnumRows`` does.
     """
 
     def request(self) -> ClusterRequest:
@@ -48,11 +48,11 @@ class ClusterRows(Protocol):
     ) -> None:
         """Put fields of a nodegroup back that cannot be changed, and say why.
 
-        :param name: under which it stands in the values, or ``values.live.CONTROL_PLANE``.
+        :param name: under which it stands in the values, or ``values.tree.live.CONTROL_PLANE``.
         """
 
     def correct_node_count(self, name: str, count: int) -> None:
         """Save the number of machines that a release has which is newer than a nodegroup's object.
 
-        :param name: under which it stands in the values, or ``values.live.CONTROL_PLANE``.
+        :param name: under which it stands in the values, or ``values.tree.live.CONTROL_PLANE``.
         """

@@ -120,7 +120,7 @@ def apply_with_bisect(
 def has_newer_request(previous: ClusterRequest, current: ClusterRequest, name: str) -> bool:
     """Whether something else was asked for of a nodegroup since: then nothing is rolled back.
 
-    :param name: of the nodegroup, or ``values.live.CONTROL_PLANE``.
+    :param name: of the nodegroup, or ``values.tree.live.CONTROL_PLANE``.
     """
     if _nodegroup_request(current, name) == _nodegroup_request(previous, name):
         return False
@@ -144,7 +144,7 @@ def previous_fields(
     :param live: the release before.
     :param recorded_operations: operations on record when it was tried.
     :param missing: what the release lacked; a conductor may have died before it was on record.
-    :param name: of the nodegroup, or ``values.live.CONTROL_PLANE``.
+    :param name: of the nodegroup, or ``values.tree.live.CONTROL_PLANE``.
     """
     nodegroup = None if name == values_live.CONTROL_PLANE else name
     entry_name = request.control_plane.name if nodegroup is None else name

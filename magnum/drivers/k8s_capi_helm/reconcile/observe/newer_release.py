@@ -72,7 +72,7 @@ def is_newer(
 class _Outdated:
     """A nodegroup whose object is older than the release.
 
-    :ivar name: under which it stands in the values, or ``values.live.CONTROL_PLANE``.
+    :ivar name: under which it stands in the values, or ``values.tree.live.CONTROL_PLANE``.
     :ivar count: machines that the release has of it.
     :ivar is_missing: the release does not have it.
     """

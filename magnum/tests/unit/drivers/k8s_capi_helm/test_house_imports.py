@@ -17,14 +17,14 @@ class TestRefusal(LawCase):
             ("status", f"{PACKAGE}.errors"),
             ("deadline", "time"),
             ("kube", "kubernetes"),
-            ("kube", f"{PACKAGE}.kube.request"),
-            ("kube_client", f"{PACKAGE}.kube.request"),
+            ("kube", f"{PACKAGE}.kube.http.request"),
+            ("kube_client", f"{PACKAGE}.kube.http.request"),
             ("cloud", "magnum.x"),
             ("conf", "oslo_config.cfg"),
             ("lease", f"{PACKAGE}.kube_client"),
-            ("reconcile", f"{PACKAGE}.values.live"),
-            ("reconcile", f"{PACKAGE}.kube.snapshot.Snapshot"),
-            ("reconcile", f"{PACKAGE}.values.merge"),
+            ("reconcile", f"{PACKAGE}.values.tree.live"),
+            ("reconcile", f"{PACKAGE}.kube.watch.snapshot.Snapshot"),
+            ("reconcile", f"{PACKAGE}.values.tree.merge"),
         ):
             self.assertIsNone(imports.refusal(room, name), (room, name))
 
@@ -34,20 +34,20 @@ class TestRefusal(LawCase):
             ("model", "time"),
             ("values", f"{PACKAGE}.cloud"),
             ("helm", f"{PACKAGE}.driver"),
-            ("lease", f"{PACKAGE}.kube.request"),
+            ("lease", f"{PACKAGE}.kube.http.request"),
             ("reconcile", "magnum.objects"),
             ("handlers", "oslo_config.cfg"),
             ("labels", f"{PACKAGE}.model"),
             ("reconcile", f"{PACKAGE}.values"),
-            ("reconcile", f"{PACKAGE}.values.storage"),
-            ("reconcile", f"{PACKAGE}.kube.transport.Transport"),
-            ("cloud", f"{PACKAGE}.values.merge"),
-            ("reconcile", f"{PACKAGE}.handlers.create"),
+            ("reconcile", f"{PACKAGE}.values.sections.storage"),
+            ("reconcile", f"{PACKAGE}.kube.http.transport.Transport"),
+            ("cloud", f"{PACKAGE}.values.tree.merge"),
+            ("reconcile", f"{PACKAGE}.handlers.requests.create"),
         ):
             self.assertIsNotNone(imports.refusal(room, name), (room, name))
 
     def test_an_exception_without_use_is_seen(self) -> None:
-        used = made_up(f"from {PACKAGE}.values import merge\n", "reconcile/made_up.py")
+        used = made_up(f"from {PACKAGE}.values.tree import merge\n", "reconcile/made_up.py")
         self.assertEqual({("values.tree.merge", "reconcile")}, imports.used_exceptions([used]))
         self.assertEqual(set(), imports.used_exceptions([made_up("import os\n")]))
 

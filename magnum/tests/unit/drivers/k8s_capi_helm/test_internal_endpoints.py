@@ -150,7 +150,7 @@ class TestLogin(base.TestCase):
             "import sys, magnum.conf\n"
             "from keystonemiddleware import auth_token\n"
             "from magnum.common import context\n"
-            "from magnum.drivers.k8s_capi_helm.cloud import endpoints\n"
+            "from magnum.drivers.k8s_capi_helm.cloud.access import endpoints\n"
             "magnum.conf.CONF(['--config-file', sys.argv[1]], project='magnum')\n"
             "person = context.RequestContext(auth_token='t')\n"
             "print(endpoints.KeystoneClient(person, endpoints.login_url).auth_url)\n"

@@ -34,11 +34,11 @@ _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, *_POSSESSIVE)
 #: Repetitions of repetitions of which each round begins with a character that no other part has, so
 #: that a text can be taken apart in one way only; with a text that nearly fits, of any length.
 SEPARATED = {
-    "values.storage._SUBDOMAIN": "a-a.",
-    "labels.network_types._DOMAIN": "a-a.",
-    "labels.network_types._URL": "https://a/a",
-    "labels.network_types._PREFIX": "a/a.a_a--a",
-    "labels.types._REPOSITORY": "/a.a:a",
+    "values.sections.storage._SUBDOMAIN": "a-a.",
+    "labels.value_types.network_types._DOMAIN": "a-a.",
+    "labels.value_types.network_types._URL": "https://a/a",
+    "labels.value_types.network_types._PREFIX": "a/a.a_a--a",
+    "labels.value_types.types._REPOSITORY": "/a.a:a",
     "reconcile.release.autoscaler_deployment._NAME": "a.a:1/a-a/a",
     "status.texts.json_sentence._TOKEN": '"a\\a\\a',
     "status.objects.controller_leases._TOLD": "controllers a, a.a, ",
