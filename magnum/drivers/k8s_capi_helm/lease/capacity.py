@@ -6,8 +6,8 @@ Kubernetes takes 256 KiB of annotations of an object, keys included
 has a bound, so that none takes another one's room: requests 64 KiB, replaced credentials 16 KiB,
 deferred changes of upgrades 128 KiB (``values.upgrade.deferred.LIMIT``). What a snapshot leaves
 gives way first: without it things are looked at once more. The rest is kept free, so that a
-deletion always fits; and a Lease that is over these bounds, because an older version has filled it, gives way to
-one as well.
+deletion always fits; and a Lease that is over these bounds, because an older version has filled it,
+gives way to one as well.
 """
 
 from __future__ import annotations
