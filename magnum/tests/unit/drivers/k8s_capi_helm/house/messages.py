@@ -14,8 +14,8 @@ PAGE = CHECKOUT / "doc" / "source" / "user" / "status.rst"
 #: Where sentences are for operators alone (options, their command), describe labels and fields in
 #: their tables, or stand in the page's other list.
 _ELSEWHERE = re.compile(
-    r"(status|conf|commands)/.*|magnum_objects/fields\.py|kube/reflector\.py|labels/image_tags\.py"
-    r"|labels/(addons|api_server|control_plane|kubernetes|maintenance(_window)?|network|nodes)\.py"
+    r"(status|conf|commands)/.*|magnum_objects/validation/fields\.py|kube/watch/reflector\.py"
+    r"|labels/topics/.*|labels/value_types/(kubernetes|maintenance_window)\.py"
     r"|reconcile/deletion/forced_deletion\.py"
 )
 #: A full stop behind a word, a quote or what is filled in.
