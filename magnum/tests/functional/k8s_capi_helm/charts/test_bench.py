@@ -12,7 +12,7 @@ import unittest
 from unittest import mock
 
 from magnum.tests.functional.k8s_capi_helm.charts import reference, rendering
-from tools import chart_bench
+from tools.bench import chart_bench
 
 
 class BenchTest(unittest.TestCase):

@@ -17,7 +17,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.process.credential_check import Cred
 from magnum.drivers.k8s_capi_helm.reconcile.process.evaluation_cache import EvaluationCache
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.test_status_task_with_watches import WatchingWorld
-from tools import pass_conductor
+from tools.bench import pass_conductor
 
 _KINDS = {kind.name: kind for kind in (*informers.WATCHED, names.SECRET)}
 _UUID = "99999999-8888-4777-8666-555555555555"

@@ -9,8 +9,8 @@ from typing import Any
 
 import testtools
 
-from tools import pass_costs, pass_tables
-from tools.pass_costs import Check, Cost, NOTHING, OTHER_PEER, OWN, PEER
+from tools.bench import pass_costs, pass_tables
+from tools.bench.pass_costs import Check, Cost, NOTHING, OTHER_PEER, OWN, PEER
 
 
 def event(verb: str, resource: str = "leases", code: int = 200, **more: Any) -> str:

@@ -8,9 +8,9 @@ import json
 
 import testtools
 
-from tools import peer_verb_costs
-from tools.pass_costs import OWN, PEER
-from tools.peer_verb_costs import Clock, CREATE, GROUP, PEER_REFERENCE, RESIZE, Spent
+from tools.bench import peer_verb_costs
+from tools.bench.pass_costs import OWN, PEER
+from tools.bench.peer_verb_costs import Clock, CREATE, GROUP, PEER_REFERENCE, RESIZE, Spent
 
 SPENT = Spent(
     wall=3.0,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A conductor that carries out a tenant's requests, and has Magnum's status task going on.
 
-It runs as :mod:`tools.pass_conductor` does. Its database may be shared: Magnum's parent process has
-the periodic tasks, and its workers have the requests.
+It runs as :mod:`tools.bench.pass_conductor` does. Its database may be shared: Magnum's parent
+process has the periodic tasks, and its workers have the requests.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from magnum.objects import cluster as cluster_object
 from magnum.service import periodic
 from magnum.tests.functional.k8s_capi_helm.adoption import setting
 from sandbox.cloud import sqlite
-from tools import pass_conductor, verb_driver
-from tools.pass_conductor import Json
-from tools.thread_profile import ThreadProfile
+from tools.bench import pass_conductor, verb_driver
+from tools.bench.pass_conductor import Json
+from tools.bench.thread_profile import ThreadProfile
 
 CONF = magnum.conf.CONF
 #: Seconds between two passes of Magnum's status task.

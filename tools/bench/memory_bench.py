@@ -17,9 +17,9 @@ import sys
 import tempfile
 from typing import Any
 
-from tools import fleet, pass_bench, pass_process
-from tools.fleet import Json, ManagementCluster
-from tools.pass_costs import NOTHING, OWN
+from tools.bench import fleet, pass_bench, pass_process
+from tools.bench.fleet import Json, ManagementCluster
+from tools.bench.pass_costs import NOTHING, OWN
 
 CLUSTERS = 1000
 #: MiB of 1,000 clusters at most, and how many times what stays while the lists are read.
@@ -88,7 +88,7 @@ def measured(management: ManagementCluster, number: int, place: Path) -> dict[st
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m tools.memory_bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.memory_bench", description=__doc__)
     parser.add_argument("--clusters", type=int, default=CLUSTERS)
     number = parser.parse_args(arguments).clusters
     with (

@@ -26,11 +26,11 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm.kube.watch.informers import KINDS
 from magnum.drivers.k8s_capi_helm.model import names
 from sandbox.management import binaries
-from tools import bench_database, fleet, follow_bench, pass_costs, pass_process
-from tools.bench_database import Databases
-from tools.busy_fleet import BusyFleet, Changes
-from tools.fleet import ManagementCluster
-from tools.verb_conductor import PERIOD
+from tools.bench import bench_database, fleet, follow_bench, pass_costs, pass_process
+from tools.bench.bench_database import Databases
+from tools.bench.busy_fleet import BusyFleet, Changes
+from tools.bench.fleet import ManagementCluster
+from tools.bench.verb_conductor import PERIOD
 
 #: Clusters in progress of the other project, and changes of their objects in a second.
 OTHERS, RATE = 500, 5.0
@@ -129,7 +129,7 @@ class Bench:
                 Path(place),
                 self._management.kubeconfig,
                 url=url,
-                module="tools.verb_conductor",
+                module="tools.bench.verb_conductor",
                 programs=binaries.build(),
             )
             with pass_process.Process(setting) as process:
@@ -181,7 +181,7 @@ def _median(verbs: list[Verb], field: str) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; 1 where the goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m tools.verb_bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.verb_bench", description=__doc__)
     layouts: Any = (TOGETHER, APART, IDLE)
     parser.add_argument("--layout", choices=layouts, action="append", help="only this")
     given = parser.parse_args(arguments)

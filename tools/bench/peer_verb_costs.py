@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a verb costs beside the peer driver's: requests, ratios and the verdict on goals.
 
-Pure: :mod:`tools.peer_verb_bench` measures. Times depend on the machine and on what else it does,
-so goals about single verbs are parts of what the peer takes in the same round.
+Pure: :mod:`tools.bench.peer_verb_bench` measures. Times depend on the machine and on what else it
+does, so goals about single verbs are parts of what the peer takes in the same round.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import dataclasses
 import json
 import statistics
 
-from tools import pass_costs
-from tools.pass_costs import Check, OWN, PEER
+from tools.bench import pass_costs
+from tools.bench.pass_costs import Check, OWN, PEER
 
 #: The peer once more, with a checkout of the chart that it is made for.
 PEER_REFERENCE = "H, reference"

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 import statistics
 
-from tools import pass_costs
-from tools.pass_costs import Check, Cost, NOTHING, PEER
+from tools.bench import pass_costs
+from tools.bench.pass_costs import Check, Cost, NOTHING, PEER
 
 #: MiB settled and at most, by phase and driver, one for each round.
 Memory = Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]]

@@ -20,11 +20,11 @@ import sys
 import tempfile
 import time
 
-from tools import bench_database, fleet, pass_process
-from tools.bench_database import Databases, Reasons
-from tools.busy_fleet import BusyFleet
-from tools.fleet import ManagementCluster
-from tools.verb_conductor import PERIOD
+from tools.bench import bench_database, fleet, pass_process
+from tools.bench.bench_database import Databases, Reasons
+from tools.bench.busy_fleet import BusyFleet
+from tools.bench.fleet import ManagementCluster
+from tools.bench.verb_conductor import PERIOD
 
 #: Clusters in progress, and changes that are measured. Each change is of another cluster if there
 #: are as many.
@@ -132,7 +132,7 @@ def measure(
             Path(place),
             management.kubeconfig,
             url=url,
-            module="tools.verb_conductor",
+            module="tools.bench.verb_conductor",
         )
         with (
             pass_process.Process(setting) as conductor,
@@ -169,7 +169,7 @@ def show(clusters: int, found: Followed) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; 1 where the goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m tools.follow_bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.follow_bench", description=__doc__)
     parser.add_argument("--clusters", type=int, action="append", help="only so many")
     parser.add_argument("--profile", action="store_true", help="print what all threads do")
     given = parser.parse_args(arguments)

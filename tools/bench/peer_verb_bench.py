@@ -4,7 +4,7 @@
 Conductors carry out Magnum's own handlers in turns, each a process of its own, on one real
 kube-apiserver with the definitions of Cluster API and without its controllers, with the real Helm
 and the same chart. The peer is magnum-capi-helm as PyPI has it. A goal of
-:mod:`tools.peer_verb_costs` that is missed by more than is known is a failure.
+:mod:`tools.bench.peer_verb_costs` that is missed by more than is known is a failure.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from magnum.tests.functional.k8s_capi_helm.adoption import setting
 from magnum.tests.functional.k8s_capi_helm.charts import reference, rendering
 from sandbox.management import binaries, manifests
 from sandbox.management.api import Api
-from tools import fleet, pass_tables, peer_verb_costs
-from tools.fleet import ManagementCluster
-from tools.pass_costs import OWN, PEER
-from tools.peer_verb_costs import Clock, CREATE, GROUP, PEER_REFERENCE, RESIZE, Spent
-from tools.peer_verb_process import Process, Setting
+from tools.bench import fleet, pass_tables, peer_verb_costs
+from tools.bench.fleet import ManagementCluster
+from tools.bench.pass_costs import OWN, PEER
+from tools.bench.peer_verb_costs import Clock, CREATE, GROUP, PEER_REFERENCE, RESIZE, Spent
+from tools.bench.peer_verb_process import Process, Setting
 
 #: Measured rounds; one before them fills caches. Nodegroups at once take longer.
 ROUNDS, TOGETHER_ROUNDS = 7, 3
@@ -181,7 +181,9 @@ def _define(management: ManagementCluster, programs: Path) -> None:
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tools.peer_verb_bench", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.bench.peer_verb_bench", description=__doc__
+    )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="measured ones of each verb")
     parser.add_argument("--together", type=int, default=TOGETHER_ROUNDS, help="rounds, 0 for none")
     parser.add_argument("--verbose", action="store_true", help="requests by verb and resource")

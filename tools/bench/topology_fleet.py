@@ -5,7 +5,7 @@ That driver has all clusters in one namespace, makes each a Cluster with a manag
 (https://cluster-api.sigs.k8s.io/tasks/experimental-features/cluster-class/), and finds what belongs
 to a nodegroup by the labels of the topology. Its health task refuses objects without the fields
 that their CRDs require. Names, versions, conditions and counters are those of
-:mod:`tools.peer_fleet`; kinds that none of its passes reads are left out.
+:mod:`tools.bench.peer_fleet`; kinds that none of its passes reads are left out.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 import copy
 
 from magnum.drivers.k8s_capi_helm.model import names
-from tools import peer_fleet
-from tools.fleet import builders, Json
+from tools.bench import peer_fleet
+from tools.bench.fleet import builders, Json
 
 #: All its clusters are here; no other namespace can be chosen. The role that this driver's user
 #: has in each namespace of a fleet covers all that a pass of magnum-cluster-api asks for.
@@ -40,7 +40,7 @@ _IMAGE, _FLAVOR = "ubuntu-kube", "small"
 
 
 def cluster(given: Json) -> Json:
-    """A cluster of :mod:`tools.peer_fleet` with the same rows and these objects."""
+    """A cluster of :mod:`tools.bench.peer_fleet` with the same rows and these objects."""
     release = {**given["release"], "namespace": NAMESPACE}
     return {**given, "release": release, "things": list(objects(given["things"]))}
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a pass costs beside the same of peer drivers: counts, spreads, ratios, verdict on goals.
 
-Pure: :mod:`tools.pass_bench` measures. Times depend on the machine and on what else it does, so
-goals are about requests, and about processor time as a part of the peer's in the same round.
+Pure: :mod:`tools.bench.pass_bench` measures. Times depend on the machine and on what else it does,
+so goals are about requests, and about processor time as a part of the peer's in the same round.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 
-from tools import fleet, pass_costs, pass_process
-from tools.fleet import Json, ManagementCluster
+from tools.bench import fleet, pass_costs, pass_process
+from tools.bench.fleet import Json, ManagementCluster
 
 #: Clusters of a fleet at rest.
 FLEETS = (1, 100, 1000)
@@ -55,7 +55,14 @@ class Bench:
             path = Path(place) / "task.json"
             path.write_text(json.dumps(task))
             pass_process.install(pass_costs.OWN, Path(place))
-            command = [sys.executable, "-W", "ignore", "-m", "tools.bench_conductor", str(path)]
+            command = [
+                sys.executable,
+                "-W",
+                "ignore",
+                "-m",
+                "tools.bench.bench_conductor",
+                str(path),
+            ]
             done = subprocess.run(
                 command,
                 capture_output=True,
@@ -130,7 +137,7 @@ class Bench:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.status_bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.status_bench", description=__doc__)
     parser.add_argument("--clusters", type=int, action="append", help="only so many")
     given = parser.parse_args(arguments)
     with fleet.management_cluster() as management, tempfile.TemporaryDirectory() as place:

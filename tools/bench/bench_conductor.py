@@ -27,8 +27,8 @@ from magnum.drivers.common import driver
 from magnum.drivers.k8s_capi_helm.kube.watch.informers import KINDS
 from magnum.objects import cluster as cluster_object
 from magnum.service import periodic
-from tools import own_driver, pass_conductor, pass_process
-from tools.fleet import Json
+from tools.bench import own_driver, pass_conductor, pass_process
+from tools.bench.fleet import Json
 
 CONF = magnum.conf.CONF
 _PATIENCE = 120.0

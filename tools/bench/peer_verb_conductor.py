@@ -24,7 +24,7 @@ from oslo_utils import uuidutils
 
 from magnum import objects
 from magnum.conductor.handlers import cluster_conductor
-from tools import pass_conductor
+from tools.bench import pass_conductor
 
 #: The conductor of the tests of an adoption.
 CONDUCTOR: Any = importlib.import_module("conductor")

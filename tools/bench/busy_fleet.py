@@ -8,8 +8,8 @@ import random
 import threading
 
 from magnum.drivers.k8s_capi_helm.model import names
-from tools import fleet
-from tools.fleet import builders, Json, ManagementCluster
+from tools.bench import fleet
+from tools.bench.fleet import builders, Json, ManagementCluster
 
 #: Numbers of clusters in progress are far from those of a fleet at rest.
 _FIRST = 10**6

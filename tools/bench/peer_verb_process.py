@@ -13,12 +13,12 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.functional.k8s_capi_helm.adoption import facts, setting
 from sandbox.cloud.ini import ini
-from tools import pass_costs, pass_process
-from tools.pass_costs import OWN
-from tools.pass_process import CONFIGURATION
+from tools.bench import pass_costs, pass_process
+from tools.bench.pass_costs import OWN
+from tools.bench.pass_process import CONFIGURATION
 
 #: The module with the played OpenStack of each driver.
-_PLAYED = {True: "tools.peer_verb_own", False: "predecessor"}
+_PLAYED = {True: "tools.bench.peer_verb_own", False: "predecessor"}
 _PROJECT = "p1"
 
 
@@ -60,7 +60,7 @@ class Setting:
         """What runs, in the Python that has the driver."""
         is_own = self.driver == OWN
         python = sys.executable if is_own else setting.predecessor()
-        module = [python, "-W", "ignore", "-m", "tools.peer_verb_conductor"]
+        module = [python, "-W", "ignore", "-m", "tools.bench.peer_verb_conductor"]
         return [*module, _PLAYED[is_own], str(self.place / CONFIGURATION), str(self.own_database)]
 
     @property
@@ -98,7 +98,7 @@ class Process(pass_process.Process):
 def _write(given: Setting) -> None:
     """What the process finds in its directory."""
     place = given.place
-    (place / "tools").symlink_to(Path(__file__).parent)
+    (place / "tools").symlink_to(Path(__file__).parent.parent)
     (place / "cloud.json").write_text(json.dumps(facts.START))
     options: dict[str, dict[str, object]] = {
         "DEFAULT": {"transport_url": "fake:/", "state_path": place},

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TYPE_CHECKING
 
 from sandbox.cloud.ini import ini
 from tools import conversation
-from tools.pass_costs import NOTHING, OTHER_PEER, OWN, PEER
+from tools.bench.pass_costs import NOTHING, OTHER_PEER, OWN, PEER
 
 if TYPE_CHECKING:
     from typing import Self
@@ -30,14 +30,14 @@ _OTHER_MODULE = "magnum_cluster_api.driver"
 CONFIGURATION = "magnum.conf"
 #: Longest time for one request.
 _TIMEOUT = 1800.0
-_TOOLS = Path(__file__).parent
+_TOOLS = Path(__file__).parent.parent
 #: This driver with an OpenStack that takes requests, too.
 OWN_WITH_CLOUD = f"{OWN} with a cloud"
 #: Classes that are in Magnum's place for the driver that is installed.
 _CLASSES = {
-    NOTHING: "tools.idle_driver:Driver",
-    OWN: "tools.own_driver:Driver",
-    OWN_WITH_CLOUD: "tools.verb_driver:Driver",
+    NOTHING: "tools.bench.idle_driver:Driver",
+    OWN: "tools.bench.own_driver:Driver",
+    OWN_WITH_CLOUD: "tools.bench.verb_driver:Driver",
 }
 INSTALLED = "k8s_capi_helm_v1"
 #: With one of these set, the peer does not use the kubeconfig's authority.
@@ -48,12 +48,12 @@ _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 class Setting:
     """What a conductor needs.
 
-    :ivar driver: of :data:`tools.pass_costs.DRIVERS`.
+    :ivar driver: of :data:`tools.bench.pass_costs.DRIVERS`.
     :ivar place: an empty directory of its own.
     :ivar kubeconfig: of the management cluster.
     :ivar database: with the rows that it begins with; None for an empty one.
     :ivar url: of a database that is there, as SQLAlchemy has it; "" for one of its own.
-    :ivar module: what runs, with a ``main`` as :mod:`tools.pass_conductor` has it.
+    :ivar module: what runs, with a ``main`` as :mod:`tools.bench.pass_conductor` has it.
     :ivar programs: directory with a helm; None where no request is carried out.
     """
 
@@ -62,7 +62,7 @@ class Setting:
     kubeconfig: Path
     database: Path | None = None
     url: str = ""
-    module: str = "tools.pass_conductor"
+    module: str = "tools.bench.pass_conductor"
     programs: Path | None = None
 
     @property

@@ -32,7 +32,7 @@ from sandbox.management import binaries, crds, server
 from sandbox.management.api import Api
 from sandbox.management.pki import Pki
 from sandbox.state import State
-from tools import pass_costs
+from tools.bench import pass_costs
 
 Json = dict[str, Any]
 #: The unit tests' world; not imported by name, because it is checked less strictly than tools are.

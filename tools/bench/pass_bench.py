@@ -2,9 +2,9 @@
 """Measure what a pass costs beside peer drivers and beside one that does nothing: `make bench`.
 
 Conductors take turns on one real kube-apiserver, each a process of its own, over the same rows of
-Magnum and the same objects (:mod:`tools.peer_fleet`). The peer is magnum-capi-helm as PyPI has it.
-Another one is magnum-cluster-api, which has the same clusters with objects of its own
-(:mod:`tools.topology_fleet`). A goal of :data:`tools.pass_costs.GOALS` that is missed
+Magnum and the same objects (:mod:`tools.bench.peer_fleet`). The peer is magnum-capi-helm as PyPI
+has it. Another one is magnum-cluster-api, which has the same clusters with objects of its own
+(:mod:`tools.bench.topology_fleet`). A goal of :data:`tools.bench.pass_costs.GOALS` that is missed
 by more than is known is a failure.
 """
 
@@ -22,9 +22,18 @@ import tempfile
 import time
 
 from magnum.drivers.k8s_capi_helm.model import names
-from tools import fleet, pass_costs, pass_process, pass_tables, peer_fleet, topology_fleet
-from tools.fleet import Json, ManagementCluster
-from tools.pass_costs import AT_REST, COMPLETING, Cost, DRIVERS, NOTHING, OTHER_PEER, OWN, PENDING
+from tools.bench import fleet, pass_costs, pass_process, pass_tables, peer_fleet, topology_fleet
+from tools.bench.fleet import Json, ManagementCluster
+from tools.bench.pass_costs import (
+    AT_REST,
+    COMPLETING,
+    Cost,
+    DRIVERS,
+    NOTHING,
+    OTHER_PEER,
+    OWN,
+    PENDING,
+)
 
 #: Clusters of a fleet, with rounds, and measured passes of each round.
 FLEETS = {1: (5, 10), 20: (5, 5), 200: (3, 2)}
@@ -223,7 +232,7 @@ def _check(conductor: pass_process.Process, field: str, expected: str, least: in
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tools.pass_bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.pass_bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only 20 clusters, fewer rounds")
     parser.add_argument("--clusters", type=int, action="append", help="only so many")
     parser.add_argument("--rounds", type=int, help="instead of those of each size")

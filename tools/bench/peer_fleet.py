@@ -16,8 +16,8 @@ from magnum.drivers.k8s_capi_helm.kube.watch.informers import KINDS
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from sandbox.management import server
-from tools import fleet
-from tools.fleet import builders, Json
+from tools.bench import fleet
+from tools.bench.fleet import builders, Json
 
 _VERSION = "v1beta1"
 GROUPS = {"default-worker": 1}
