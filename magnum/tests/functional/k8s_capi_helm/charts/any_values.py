@@ -14,7 +14,22 @@ from magnum.tests.functional.k8s_capi_helm.charts.test_schema import resolved, S
 
 #: What YAML, template languages, shells and people read as something else, and what patterns want.
 TEXTS = (
-    *("", "a", "ab-c", "a.b", "A_1", "a b", "a,b", " lead", "trail ", 'it\'s "q"', "ü✓ 吉", "\\n"),
+    *(
+        "",
+        " ",
+        "\t",
+        "a",
+        "ab-c",
+        "a.b",
+        "A_1",
+        "a b",
+        "a,b",
+        " lead",
+        "trail ",
+        'it\'s "q"',
+        "ü✓ 吉",
+        "\\n",
+    ),
     *("0x1F", "1e3", "1.10", "0755", "true", "null", "~", "on", "2001-01-01", "a: b", "a #c"),
     *("{{ .Values }}", "{% x %}", "${HOME}", "[x]", "{y}", "-", "*a", "&a", "!t", "%d", "|", ">"),
     *("x" * 64, "example.org", "1.34.4", "v1.33.1", "10.0.0.0/24", "10.0.0.5", "fd00::/112"),
@@ -40,6 +55,8 @@ SHAPES = (
     *("text", "", 7, 1.5, True, None, {}, {"one": "a"}, {"one": {"two": "a"}}),
     *([], ["a"], [7], [None], [{"one": "a"}], [["a"]]),
 )
+#: A number that no field of 32 bits holds, where a schema has no maximum.
+_MOST = 2**40
 #: Keys of maps and places in lists on the way down to a value.
 Place = tuple[str | int, ...]
 _KINDS = ("null", "boolean", "integer", "number", "string", "array", "object")
@@ -91,7 +108,8 @@ def _of_kind(kind: str, schema: Schema, root: Schema) -> st.SearchStrategy[Any]:
         return st.booleans()
     if kind in ("integer", "number"):
         least = schema.get("minimum", 0)
-        return st.integers(least, schema.get("maximum", least + 5000))
+        most = schema.get("maximum", _MOST)
+        return st.integers(least, min(most, least + 5000)) | st.sampled_from((least, most))
     if kind == "string":
         return st.sampled_from([text for text in TEXTS if _fits(text, schema)] or [None])
     if kind == "array":

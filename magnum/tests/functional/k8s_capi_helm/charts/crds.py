@@ -147,8 +147,12 @@ def _strict(schema: Schema) -> Schema:
         )
         if key in schema
     }
+    if result.get("format") == "int32":
+        for bound, limit, nearer in (("minimum", -(2**31), max), ("maximum", 2**31 - 1, min)):
+            result[bound] = nearer(result.get(bound, limit), limit)
     if schema.get("x-kubernetes-int-or-string"):
-        return {**result, "type": ["integer", "string"]}
+        # What reads it has 32 bits for the number.
+        return {"maximum": 2**31 - 1, **result, "type": ["integer", "string"]}
     if "type" in schema:
         result["type"] = schema["type"]
     if "items" in schema:

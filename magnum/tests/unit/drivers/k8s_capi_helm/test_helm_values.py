@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import pathlib
 import re
@@ -263,22 +264,31 @@ class TestContract(testtools.TestCase):
         self.assertEqual("1.34.4", rendered({"kube_tag": "v1.34.4"}, silent)["kubernetesVersion"])
 
     def test_every_key_is_in_the_closed_schemas(self) -> None:
-        cluster = jsonschema.Draft7Validator(schema("openstack-cluster"))
-        addons = jsonschema.Draft7Validator(schema("cluster-addons"))
-        own, beneath = defaults("openstack-cluster"), defaults("cluster-addons")
         for label in labels.REGISTRY:
             if label.name == "kube_tag":
                 continue
             beside = COMPANIONS.get(label.name, {})
             fields = {**everything(), **FIELDS.get(label.name, {})}
             values = rendered({**beside, label.name: label.example}, **fields)
-            # As Helm does before it looks at the schemas.
-            whole = laid_over(own, values)
-            found = [
-                *cluster.iter_errors(whole),
-                *addons.iter_errors(laid_over(beneath, whole["addons"])),
-            ]
-            self.assertEqual([], [error.message for error in found], label.name)
+            self.assertEqual([], faults(values), label.name)
+
+    def test_no_label_makes_values_with_a_blank_or_a_number_that_the_schemas_refuse(self) -> None:
+        for label in labels.REGISTRY:
+            beside, fields = COMPANIONS.get(label.name, {}), FIELDS.get(label.name, {})
+            for text in (" ", "  ", "\t", "\n", "2147483648", "99999999999999999999"):
+                try:
+                    values = rendered({**beside, label.name: text}, **{**everything(), **fields})
+                except errors.DriverError:
+                    continue
+                self.assertEqual([], faults(values), (label.name, text))
+
+    def test_the_largest_counts_of_magnum_are_in_the_schemas(self) -> None:
+        most = 2**31 - 1
+        workers = dataclasses.replace(WORKERS, count=most, minimum=1, maximum=most)
+        scaled = {"auto_scaling_enabled": "true"}
+        for texts in ({}, scaled):
+            values = rendered(texts, node_groups=(workers,))
+            self.assertEqual([], faults(values))
 
     def test_the_order_is_that_of_values_yaml(self) -> None:
         known = yaml.safe_load((CHARTS / "openstack-cluster" / "values.yaml").read_text())
@@ -321,6 +331,24 @@ def laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
         both = isinstance(value, dict) and isinstance(below.get(key), dict)
         result[key] = laid_over(below[key], value) if both else value
     return result
+
+
+@functools.cache
+def closed(chart: str) -> tuple[Any, dict[str, Any]]:
+    """What checks the values of a chart, and its own values."""
+    return jsonschema.Draft7Validator(schema(chart)), defaults(chart)
+
+
+def faults(values: Json) -> list[str]:
+    """What the schemas of the charts find wrong with values."""
+    (cluster, own), (addons, beneath) = closed("openstack-cluster"), closed("cluster-addons")
+    # As Helm does before it looks at the schemas.
+    whole = laid_over(own, values)
+    found = [
+        *cluster.iter_errors(whole),
+        *addons.iter_errors(laid_over(beneath, whole["addons"])),
+    ]
+    return [f"{error.json_path}: {error.message}" for error in found]
 
 
 def everything() -> dict[str, Any]:
