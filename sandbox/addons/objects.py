@@ -9,17 +9,27 @@ CORE = "cluster.x-k8s.io"
 MERGE = "application/merge-patch+json"
 
 
+class UnknownKind(Exception):
+    """An API has no such kind of objects."""
+
+
 class Objects:
     """The management cluster that a connection leads to, or else the one of ``$KUBECONFIG``."""
 
     def __init__(self, connection: Connection | None = None) -> None:
         self._connection = connection or Connection()
+        self._kinds: dict[str, dict[str, Document]] = {}  # what discovery tells, by API version
 
     def look(self, addon: rules.Document) -> rules.Seen:
         """Everything that a decision about an addon needs."""
         namespace, spec = addon["metadata"]["namespace"], addon["spec"]
         cluster = self.get(self.served(CORE), namespace, "clusters", spec["clusterName"])
-        infra = self._infra_cluster(cluster, namespace)
+        infra, identity, unknown = None, None, ""
+        try:
+            infra = self._referred(cluster, "infrastructureRef", namespace)
+            identity = self._referred(infra, "identityRef", namespace)
+        except UnknownKind as error:
+            unknown = str(error)
         sources = {
             (kind, name): self.get("v1", namespace, f"{kind.lower()}s", name)
             for kind, name in rules.source_names(addon)
@@ -30,7 +40,8 @@ class Objects:
             addon=addon,
             cluster=cluster,
             infra_cluster=infra,
-            identity=self._identity(infra, namespace),
+            identity=identity,
+            unknown_kind=unknown,
             sources=sources,
             faults=faults.get("data") or {},
             has_kubeconfig=self.get("v1", namespace, "secrets", kubeconfig) is not None,
@@ -99,21 +110,46 @@ class Objects:
         secret = self.get("v1", namespace, "secrets", f"{cluster}-kubeconfig")
         return Inside(secret) if secret is not None else None
 
-    def _infra_cluster(self, cluster: Document | None, namespace: str) -> Document | None:
-        reference = ((cluster or {}).get("spec") or {}).get("infrastructureRef")
-        if not reference:
-            return None
-        version = reference.get("apiVersion") or self.served(reference["apiGroup"])
-        return self.get(version, namespace, f"{reference['kind'].lower()}s", reference["name"])
+    def _referred(self, owner: Document | None, field: str, namespace: str) -> Document | None:
+        """What a field of a spec refers to: a Secret of the namespace, if it does not say more.
 
-    def _identity(self, infra: Document | None, namespace: str) -> Document | None:
-        reference = ((infra or {}).get("spec") or {}).get("identityRef")
+        :raises UnknownKind: the API that it names has no such kind.
+        """
+        reference = ((owner or {}).get("spec") or {}).get(field)
         if not reference:
             return None
-        return self.get("v1", namespace, "secrets", reference["name"])
+        try:
+            if reference.get("apiGroup") is not None:
+                version = self.served(reference["apiGroup"])
+            else:
+                version = reference.get("apiVersion", "v1")
+            found = self._kind(version, reference.get("kind", "Secret"))
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+        place = reference.get("namespace", namespace) if found["namespaced"] else ""
+        return self.get(version, place, found["name"], reference["name"])
+
+    def _kind(self, version: str, kind: str) -> Document:
+        if kind not in self._kinds.get(version, {}):
+            listed = self._connection.request("GET", _root(version))
+            self._kinds[version] = {
+                one[key]: one
+                for key in ("singularName", "kind", "name")
+                for one in reversed(listed["resources"])
+            }
+        try:
+            return self._kinds[version][kind]
+        except KeyError:
+            raise UnknownKind(f"API '{version}' has no resource '{kind}'") from None
 
 
 def _path(version: str, namespace: str, plural: str, name: str = "") -> str:
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    place = f"/namespaces/{namespace}" if namespace else ""
     tail = f"/{name}" if name else ""
-    return f"{root}/namespaces/{namespace}/{plural}{tail}"
+    return f"{_root(version)}{place}/{plural}{tail}"
+
+
+def _root(version: str) -> str:
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"

@@ -157,8 +157,9 @@ class Operator:
     def _watch(self, seen: rules.Seen) -> None:
         """Watch what an addon takes values from, and the identity that templates find."""
         found = {**seen.sources}
-        if seen.identity is not None:
-            found[seen.identity["kind"], seen.identity["metadata"]["name"]] = seen.identity
+        identity = rules.watched_identity(seen)
+        if identity is not None:
+            found[identity["kind"], identity["metadata"]["name"]] = identity
         for (kind, _), source in found.items():
             if source is not None:
                 self._objects.watch_source(kind, dict(source))

@@ -69,6 +69,8 @@ class Seen:
 
     :ivar sources: the ConfigMaps and Secrets that the addon takes values or manifests from, by
         kind and name.
+    :ivar unknown_kind: why the infrastructure cluster or the identity cannot be looked for; empty
+        where they can.
     :ivar faults: the data of the ConfigMap default/addons-faults.
     :ivar has_kubeconfig: whether the Secret with the workload cluster's kubeconfig is there.
     """
@@ -78,6 +80,7 @@ class Seen:
     infra_cluster: Document | None = None
     identity: Document | None = None
     sources: Mapping[tuple[str, str], Document | None] = dataclasses.field(default_factory=dict)
+    unknown_kind: str = ""
     faults: Mapping[str, str] = dataclasses.field(default_factory=dict)
     has_kubeconfig: bool = True
 
@@ -119,9 +122,23 @@ def source_names(addon: Document) -> list[tuple[str, str]]:
 def used_sources(seen: Seen) -> list[tuple[str, str]]:
     """The same, and the identity of the infrastructure cluster: templates may use it."""
     named = source_names(seen.addon)
-    if seen.identity is not None:
-        named.append((seen.identity["kind"], seen.identity["metadata"]["name"]))
+    identity = watched_identity(seen)
+    if identity is not None:
+        named.append((identity["kind"], identity["metadata"]["name"]))
     return named
+
+
+def watched_identity(seen: Seen) -> Document | None:
+    """The identity if its changes are seen: a ConfigMap or Secret beside the addon."""
+    found = seen.identity
+    if (
+        found is not None
+        and found["apiVersion"] == "v1"
+        and found["kind"] in ("ConfigMap", "Secret")
+        and found["metadata"]["namespace"] == seen.addon["metadata"]["namespace"]
+    ):
+        return found
+    return None
 
 
 def checksum_annotation(kind: str, name: str) -> str:
@@ -162,6 +179,10 @@ def _cluster_missing(seen: Seen) -> Answer | None:
     return None
 
 
+def _unknown_kind(seen: Seen) -> Answer | None:
+    return Answer(Act.CRASH, f"ValueError: {seen.unknown_kind}") if seen.unknown_kind else None
+
+
 def _infra_cluster_missing(seen: Seen) -> Answer | None:
     if seen.infra_cluster is None:
         return Answer(Act.RETRY, "the cluster's infrastructure cluster is not found")
@@ -177,7 +198,7 @@ def _no_identity_named(seen: Seen) -> Answer | None:
 
 def _identity_missing(seen: Seen) -> Answer | None:
     if seen.identity is None:
-        return Answer(Act.RETRY, "the Secret that identityRef names is not found")
+        return Answer(Act.RETRY, "what identityRef names is not found")
     return None
 
 
@@ -232,9 +253,10 @@ def gate(spec: Document) -> tuple[str, ...]:
 #: Before the addon is labelled and owned by its Cluster.
 IDENTIFY = (
     Rule("cluster missing", _cluster_missing),
+    Rule("kind of a reference unknown", _unknown_kind),
     Rule("infrastructure cluster missing", _infra_cluster_missing),
     Rule("infrastructure cluster without identityRef", _no_identity_named),
-    Rule("identity Secret missing", _identity_missing),
+    Rule("identity missing", _identity_missing),
     Rule("source name too long for a label", _source_name_too_long),
 )
 #: The addon is labelled and owned now; what it takes values from is about to be watched.

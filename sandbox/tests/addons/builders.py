@@ -49,12 +49,16 @@ def infra_cluster(identity: Document | None = None) -> Document:
 def secret(name: str, **data: str) -> Document:
     """A Secret with text."""
     encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
-    return {"kind": "Secret", "metadata": {"name": name, "namespace": "magnum-p1"}, "data": encoded}
+    return {"kind": "Secret", **_named(name), "data": encoded}
 
 
 def config_map(name: str, data: dict[str, str]) -> Document:
     """A ConfigMap."""
-    return {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "magnum-p1"}, "data": data}
+    return {"kind": "ConfigMap", **_named(name), "data": data}
+
+
+def _named(name: str) -> Document:
+    return {"apiVersion": "v1", "metadata": {"name": name, "namespace": "magnum-p1"}}
 
 
 def seen(document: Document | None = None, **different: Any) -> rules.Seen:

@@ -13,13 +13,18 @@ LONG = "x" * 228
 # Rule, what is different from an addon that is installed, and what follows.
 IDENTIFY = {
     "cluster missing": (seen(cluster=None), Act.RETRY, "cluster 'rel' not found"),
+    "kind of a reference unknown": (
+        seen(unknown_kind="API 'v1' has no resource 'Password'", infra_cluster=None),
+        Act.CRASH,
+        "ValueError",
+    ),
     "infrastructure cluster missing": (seen(infra_cluster=None), Act.RETRY, "infrastructure"),
     "infrastructure cluster without identityRef": (
         seen(infra_cluster=infra_cluster({})),
         Act.CRASH,
         "identityRef",
     ),
-    "identity Secret missing": (seen(identity=None), Act.RETRY, "identityRef"),
+    "identity missing": (seen(identity=None), Act.RETRY, "identityRef"),
     "source name too long for a label": (
         seen(addon(valuesSources=[{"secret": {"name": LONG}}])),
         Act.FAIL,

@@ -69,6 +69,26 @@ def status(addon: Object, phase: str, **fields: Any) -> Object:
     return {**addon, "status": {"phase": phase, **fields}}
 
 
+def identified(**reference: Any) -> Object:
+    """An OpenStackCluster whose identityRef has these fields, too."""
+    return infra_cluster(identityRef={"name": addon_worlds.IDENTITY, **reference})
+
+
+def built_on(**reference: Any) -> Object:
+    """A Cluster that is ready, whose infrastructureRef has these fields, too."""
+    found = cluster(*addon_worlds.READY)
+    found["spec"] = {
+        **found["spec"],
+        "infrastructureRef": {**found["spec"]["infrastructureRef"], **reference},
+    }
+    return found
+
+
+def elsewhere(found: Object) -> Object:
+    """An object in another namespace than the addon's."""
+    return {**found, "metadata": {**found["metadata"], "namespace": "shared"}}
+
+
 def values(text: str, end: str = DONE, made: Any = None) -> Case:
     """A HelmRelease with this template: it is installed, or is an error and waits."""
     return Case(ready(helm_release(values=text)), end, NEW if end == DONE else WAITS, made)
@@ -281,6 +301,78 @@ SURROUNDINGS = {
         {"a": 2},
     ),
 }
+#: What identityRef and infrastructureRef can name.
+REFERENCES = {
+    "an identity that is a ConfigMap": Case(
+        ready(
+            helm_release(values="a: {{ cloud_identity.data.b }}"),
+            infra_cluster=identified(kind="ConfigMap"),
+            identity=config_map(addon_worlds.IDENTITY, {"b": "1"}),
+        ),
+        DONE,
+        NEW,
+        {"a": 1},
+    ),
+    "an identity of the other kind alone": Case(
+        ready(helm_release(), infra_cluster=identified(kind="ConfigMap")), RETRY, WAITS
+    ),
+    "an identity in another namespace": Case(
+        ready(
+            helm_release(values="a: {{ cloud_identity.metadata.namespace }}"),
+            infra_cluster=identified(namespace="shared"),
+            identity=elsewhere(addon_worlds.identity()),
+        ),
+        DONE,
+        NEW,
+        {"a": "shared"},
+    ),
+    "an identity in the other namespace alone": Case(
+        ready(helm_release(), infra_cluster=identified(namespace="shared")), RETRY, WAITS
+    ),
+    "an identity of another API": Case(
+        ready(
+            helm_release(values="a: {{ cloud_identity.kind }}"),
+            infra_cluster=identified(
+                apiGroup="cluster.x-k8s.io", apiVersion="v1", kind="Cluster", name="demo"
+            ),
+        ),
+        DONE,
+        NEW,
+        {"a": "Cluster"},
+    ),
+    "an identity of an API version": Case(
+        ready(
+            helm_release(values="a: {{ cloud_identity.kind }}"),
+            infra_cluster=identified(
+                apiVersion="cluster.x-k8s.io/v1beta2", kind="Cluster", name="demo"
+            ),
+        ),
+        DONE,
+        NEW,
+        {"a": "Cluster"},
+    ),
+    "an identity of an API that is not there": Case(
+        ready(helm_release(), infra_cluster=identified(apiGroup="a.example.org", kind="A")),
+        RETRY,
+        WAITS,
+    ),
+    "an identity of a kind that its API has not": Case(
+        ready(helm_release(), infra_cluster=identified(kind="Password")), ERROR, WAITS
+    ),
+    "an infrastructure cluster in another namespace": Case(
+        ready(
+            helm_release(values="a: {{ infra_cluster.metadata.namespace }}"),
+            cluster=built_on(namespace="shared"),
+            infra_cluster=elsewhere(infra_cluster()),
+        ),
+        DONE,
+        NEW,
+        {"a": "shared"},
+    ),
+    "an infrastructure cluster of a kind that its API has not": Case(
+        ready(helm_release(), cluster=built_on(kind="Cloud")), ERROR, WAITS
+    ),
+}
 LIVE = status(helm_release(), DEPLOYED, revision=1)
 DELETED = {
     "of a living cluster": Case(ready(LIVE, release="deployed"), DONE, (UNINSTALLING,)),
@@ -377,7 +469,7 @@ class TableTest(ProviderCase):
     """Right and wrong addons."""
 
     def test_templates_and_surroundings(self) -> None:
-        for name, case in {**TEMPLATES, **SURROUNDINGS}.items():
+        for name, case in {**TEMPLATES, **SURROUNDINGS, **REFERENCES}.items():
             outcome = self.outcome(lambda one, case=case: one.updated(case.world), case=name)
             with self.subTest(name):
                 self.assertEqual(
@@ -425,6 +517,22 @@ class TableTest(ProviderCase):
             {("secrets", "s"), ("configmaps", "c"), ("secrets", addon_worlds.IDENTITY)},
             set(outcome.watched),
         )
+
+    def test_only_an_identity_beside_the_addon_is_watched(self) -> None:
+        for name, watched in (
+            ("an identity that is a ConfigMap", {("configmaps", addon_worlds.IDENTITY)}),
+            ("an identity in another namespace", set()),
+            ("an identity of another API", set()),
+        ):
+            with self.subTest(name):
+                world = REFERENCES[name].world
+                outcome = self.outcome(lambda one, world=world: one.updated(world))
+                labels = {key for key, _ in outcome.labels if key.endswith("/uses")}
+                self.assertEqual(
+                    {f"{one}.{kind[:-1]}.addons.stackhpc.com/uses" for kind, one in watched},
+                    labels,
+                )
+                self.assertEqual(watched, set(outcome.watched))
 
     def test_what_is_looked_for_in_vain_leaves_no_label(self) -> None:
         world = ready(helm_release(), identity=None)
