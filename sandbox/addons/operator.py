@@ -15,8 +15,9 @@ from typing import Any
 
 import kopf
 
-from sandbox.addons import model, rules, templates, tenant_install
+from sandbox.addons import release, rules, templates, tenant_install
 from sandbox.addons.objects import Objects
+from sandbox.addons.release import Content, Release, Status
 from sandbox.addons.rules import Act, Phase
 from sandbox.management.connection import Document, Refused
 from sandbox.state import SandboxError
@@ -37,40 +38,16 @@ class Options:
     retry: float = 15.0
 
 
-@dataclasses.dataclass(frozen=True)
-class Release:
-    """What Helm remembers of a release.
-
-    :ivar chart: where it is from, or its files for Manifests.
-    :ivar values: None and other empty ones are the same to Helm.
-    """
-
-    chart: rules.Document
-    values: Any
-
-    @classmethod
-    def of(cls, addon: rules.Document, rendered: Any) -> Release:
-        """The release of an addon whose templates are rendered.
-
-        :raises Exception: an object of Manifests is none.
-        """
-        if addon["kind"] == "Manifests":
-            return cls(templates.files(rendered), {})
-        chart = model.of(addon).spec.chart
-        return cls(chart.dump(), rendered or {})
-
-
 class Operator:
     """Handlers of one operator.
 
-    :ivar deployed: what Helm would remember of each release, by uid of the addon.
+    :ivar releases: what Helm would remember, by uid of the addon; None for no release.
     """
 
     def __init__(self, objects: Objects, options: Options) -> None:
         self._objects = objects
         self._options = options
-        self.deployed: dict[str, Release] = {}
-        self._ended: set[str] = set()  # addons whose last run of Helm was not interrupted
+        self.releases: dict[str, Release | None] = {}
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
         """Tell kopf about all handlers."""
@@ -96,7 +73,7 @@ class Operator:
         """An addon is new, or its spec or annotations have changed, or this program has started."""
         addon = _plain(body)
         seen = await asyncio.to_thread(self._objects.look, addon)
-        if addon.get("status", {}).get("phase", Phase.UNKNOWN) == Phase.UNKNOWN:
+        if _phase(addon) == Phase.UNKNOWN:
             await self._status(addon, phase=Phase.PENDING)
         await self._follow(addon, rules.decide(rules.IDENTIFY, seen, Act.INSTALL))
         await asyncio.to_thread(self._identify, addon, seen)
@@ -117,7 +94,7 @@ class Operator:
             await self._status(addon, phase=Phase.UNINSTALLING)
             await self._helm(addon)
             await self._inside(self._objects.uninstall, addon)
-        self.deployed.pop(addon["metadata"]["uid"], None)
+        self.releases.pop(addon["metadata"]["uid"], None)
 
     async def source_changed(self, body: kopf.Body, type: str, **_: Any) -> None:
         """A watched Secret or ConfigMap is new, has changed or is gone: its addons learn of it."""
@@ -165,50 +142,63 @@ class Operator:
                 self._objects.watch_source(kind, dict(source))
 
     async def _install(self, addon: rules.Document, seen: rules.Seen) -> None:
-        meta, status = addon["metadata"], addon.get("status", {})
-        if status.get("phase") in rules.RUNNING and meta["uid"] not in self._ended:
-            await self._status(addon, phase=Phase.PREPARING)
+        uid, is_deployed = addon["metadata"]["uid"], _phase(addon) == Phase.DEPLOYED
+        current = await self._repaired(addon)
         rendered = templates.render(addon, seen.sources, seen.context())
-        release = Release.of(addon, rendered)
-        if status.get("phase") == Phase.DEPLOYED:
+        wanted = Content.of(addon, rendered)
+        if is_deployed and current is not None and current.content is None:
             # After a restart, what Helm has deployed is taken to be this.
-            self.deployed.setdefault(meta["uid"], release)
+            current = self.releases[uid] = dataclasses.replace(current, content=wanted)
         documents = tenant_install.documents(addon, rendered)
-        revision = int(status.get("revision") or 0)
-        if self.deployed.get(meta["uid"]) != release:
-            if not await self._upgrade(addon, release, documents):
+        if current is None or (current.status, current.content) != (Status.DEPLOYED, wanted):
+            current = await self._upgrade(addon, current, wanted, documents)
+            if current is None:
                 return
-            revision += 1
-        elif status.get("phase") == Phase.DEPLOYED:
+        elif is_deployed:
             return
         await self._status(
             addon,
             phase=Phase.DEPLOYED,
-            revision=revision,
+            revision=current.revision,
             resources=templates.resources(documents),
             failureMessage=None,
         )
 
+    async def _repaired(self, addon: rules.Document) -> Release | None:
+        """The release of an addon, repaired if Helm was interrupted; None if there is none."""
+        uid, status = addon["metadata"]["uid"], addon.get("status", {})
+        current = self.releases.setdefault(uid, release.after_restart(status))
+        if current is not None and current.is_interrupted:
+            await self._status(addon, phase=Phase.PREPARING)
+            if current.repaired() is None:
+                await self._inside(self._objects.uninstall, addon)
+            current = self.releases[uid] = current.repaired()
+        return current
+
     async def _upgrade(
-        self, addon: rules.Document, release: Release, documents: list[Document]
-    ) -> bool:
+        self,
+        addon: rules.Document,
+        before: Release | None,
+        wanted: Content,
+        documents: list[Document],
+    ) -> Release | None:
         """Let Helm install or upgrade a release, which makes objects in the addon's cluster.
 
-        :returns: whether it has; False if the addon was deleted meanwhile.
+        :returns: the new revision; None if the addon was deleted meanwhile.
         :raises RuntimeError: Helm does not take it.
         """
-        uid = addon["metadata"]["uid"]
-        await self._status(addon, phase=rules.helm_phase(addon.get("status", {})))
-        json.dumps(release.values)  # a date, which YAML has and JSON has not, is an error
-        self._ended.discard(uid)
+        uid, new = addon["metadata"]["uid"], release.begun(before)
+        await self._status(addon, phase=rules.helm_phase(is_there=before is not None))
+        json.dumps(wanted.values)  # a date, which YAML has and JSON has not, is an error
+        self.releases[uid] = new
         if not await self._helm(addon):
-            return False
-        self._ended.add(uid)
-        if not isinstance(release.values, dict):
+            return None
+        self.releases[uid] = before
+        if not isinstance(wanted.values, dict):
             raise RuntimeError("Error: failed to parse values: they are no map")
         await self._inside(self._objects.install, addon, documents)
-        self.deployed[uid] = release
-        return True
+        made = self.releases[uid] = Release(wanted, new.revision)
+        return made
 
     async def _helm(self, addon: rules.Document) -> bool:
         """A run of Helm: a pause, which the fault ``stuck`` makes endless.
@@ -263,6 +253,10 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         prefix=rules.GROUP, key=rules.LAST_HANDLED
     )
     settings.execution.max_workers = 20
+
+
+def _phase(addon: rules.Document) -> str:
+    return str(addon.get("status", {}).get("phase", Phase.UNKNOWN))
 
 
 def _plain(body: kopf.Body) -> rules.Document:

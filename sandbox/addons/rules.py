@@ -39,10 +39,6 @@ class Phase(enum.StrEnum):
     UNINSTALLING = "Uninstalling"  # deleted while its Cluster lives: Helm runs once more
 
 
-#: While Helm runs; an addon in such a phase without a run of Helm was interrupted.
-RUNNING = (Phase.PREPARING, Phase.INSTALLING, Phase.UPGRADING)
-
-
 class Act(enum.Enum):
     """What to do next."""
 
@@ -316,6 +312,6 @@ def decide(table: tuple[Rule, ...], seen: Seen, otherwise: Act) -> Answer:
     return Answer(otherwise)
 
 
-def helm_phase(status: Document) -> Phase:
-    """Phase while Helm runs: an addon that had a revision is upgraded."""
-    return Phase.UPGRADING if status.get("revision") else Phase.INSTALLING
+def helm_phase(is_there: bool) -> Phase:
+    """Phase while Helm runs: a release that is there is upgraded."""
+    return Phase.UPGRADING if is_there else Phase.INSTALLING

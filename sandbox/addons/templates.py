@@ -86,8 +86,8 @@ def resources(documents: Iterable[Document]) -> list[dict[str, str]]:
 
 
 def checksum(source: Document) -> str:
-    """Changes with the content of a ConfigMap or Secret."""
-    content = json.dumps([source.get("data"), source.get("binaryData")], sort_keys=True)
+    """Changes with the texts of a ConfigMap or the data of a Secret, as they are stored."""
+    content = ";".join(sorted(f"{key}={text}" for key, text in (source.get("data") or {}).items()))
     return hashlib.sha256(content.encode()).hexdigest()
 
 

@@ -10,6 +10,7 @@ import kopf
 
 from sandbox.addons import rules, templates
 from sandbox.addons.operator import configure, Operator, Options
+from sandbox.addons.release import Content, Release, Status
 from sandbox.management.connection import Refused, Unreachable
 from sandbox.tests.addons.builders import addon, cluster, Document, secret, seen
 
@@ -285,6 +286,17 @@ class TestPhases(OperatorCase):
         asyncio.run(self.operator(shelf).deleted(body=body))
         reached = {rules.Phase(phase) for phase in shelf.phases}
         self.assertEqual(set(rules.Phase) - {rules.Phase.UNKNOWN}, reached)
+
+    def test_a_release_that_helm_left_half_removed_is_removed_and_installed_again(self) -> None:
+        shelf = Shelf()
+        shelf.installed = ["DaemonSet old"]
+        operator, document = self.operator(shelf), addon()
+        document["status"] = {"phase": "Deployed", "revision": 3}
+        half = Release(Content({}, {}), 3, Status.UNINSTALLING)
+        operator.releases[document["metadata"]["uid"]] = half
+        self.run_on(shelf, document, operator)
+        self.assertEqual(["Preparing", "Installing", "Deployed"], shelf.phases)
+        self.assertEqual((1, []), (shelf.statuses[-1]["revision"], shelf.installed))
 
     def test_a_run_of_helm_that_was_interrupted_is_mended_first(self) -> None:
         for phase, revision in (("Installing", 0), ("Upgrading", 1)):

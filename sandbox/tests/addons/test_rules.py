@@ -141,10 +141,9 @@ class TestMetadata(unittest.TestCase):
 
 
 class TestPhase(unittest.TestCase):
-    def test_a_release_with_a_revision_is_upgraded(self) -> None:
-        self.assertEqual("Installing", rules.helm_phase({}))
-        self.assertEqual("Installing", rules.helm_phase({"revision": None}))
-        self.assertEqual("Upgrading", rules.helm_phase({"revision": 1}))
+    def test_a_release_that_is_there_is_upgraded(self) -> None:
+        self.assertEqual("Installing", rules.helm_phase(is_there=False))
+        self.assertEqual("Upgrading", rules.helm_phase(is_there=True))
 
     def test_a_rendered_source_is_no_hindrance(self) -> None:
         document = addon(valuesSources=FROM_SECRET)

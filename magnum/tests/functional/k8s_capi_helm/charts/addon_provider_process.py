@@ -29,6 +29,8 @@ class Helm:
     status = None
     #: Chart and values of that.
     deployed = None
+    #: Number of its newest revision.
+    number = 0
     #: What helm was asked for: verb, and chart and values for an upgrade.
     notes: list = []
 
@@ -42,9 +44,11 @@ class Helm:
 
     async def uninstall(self, **_):
         Helm.notes.append({"verb": "uninstall"})
+        Helm.number = 0
 
     async def rollback(self, **_):
         Helm.notes.append({"verb": "rollback"})
+        Helm.number += 1
         return _revision(self, ReleaseRevisionStatus.DEPLOYED)
 
     async def uninstall_release(self, name, **_):
@@ -66,7 +70,8 @@ class Helm:
         Helm.notes.append({"verb": "upgrade", **done})
         if not isinstance(values, dict):
             raise errors.Error(1, b"", b"Error: failed to parse values: they are no map")
-        return _revision(self, ReleaseRevisionStatus.DEPLOYED, 2 if Helm.deployed else 1)
+        Helm.number += 1
+        return _revision(self, ReleaseRevisionStatus.DEPLOYED)
 
 
 def _chart(name, version, content):
@@ -78,7 +83,7 @@ def _chart(name, version, content):
     )
 
 
-def _revision(helm, status, number=1):
+def _revision(helm, status):
     async def chart_metadata():
         return SimpleNamespace(**Helm.deployed["chart"])
 
@@ -91,7 +96,7 @@ def _revision(helm, status, number=1):
     return SimpleNamespace(
         release=helm,
         status=status,
-        revision=number,
+        revision=Helm.number,
         notes=None,
         chart_metadata=chart_metadata,
         values=values,
@@ -109,6 +114,7 @@ def _unescaped(text):
 async def answer(request):
     """What the addon provider does with a request: see ``addon_providers.Real``."""
     Helm.status, Helm.deployed = request.get("status"), request.get("deployed")
+    Helm.number = request.get("number", 0)
     Helm.notes = []
     handler = getattr(operator, request["handler"])
     result = {"end": "done", "error": "", "message": ""}

@@ -51,6 +51,13 @@ class World:
     release: str | None = None
     has_kubeconfig: bool = True
 
+    @property
+    def number(self) -> int:
+        """Helm's number of the release's newest revision, which the addon's status may not know."""
+        known = int((self.addon.get("status") or {}).get("revision") or 0)
+        interrupted = self.release in ("pending-upgrade", "pending-rollback")
+        return known + interrupted + (self.release == "pending-rollback")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -60,7 +67,8 @@ class Outcome:
         no handler catches, so that kopf retries for ever.
     :ivar phases: of the addon, one after the other.
     :ivar labels: those of the addon provider that the addon has now.
-    :ivar annotations: the same; of a checksum only its existence.
+    :ivar annotations: the same.
+    :ivar revision: of Helm, in the addon's status; 0 without one.
     :ivar owned: whether the Cluster owns the addon.
     :ivar watched: kind and name of the objects whose changes are seen.
     :ivar chart: what helm installs: the chart of a HelmRelease, the objects of Manifests by file.
@@ -71,6 +79,7 @@ class Outcome:
     phases: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
+    revision: int = 0
     owned: bool = False
     watched: tuple[tuple[str, str], ...] = ()
     chart: Any = None
@@ -120,7 +129,8 @@ class _OnServer:
 
     def outcome(self, addon: Object, end: str, **more: Any) -> Outcome:
         meta, kind = addon["metadata"], addon["kind"]
-        after = self.server.get(kind, meta["namespace"], meta["name"])["metadata"]
+        found = self.server.get(kind, meta["namespace"], meta["name"])
+        after = found["metadata"]
         phases = [(addon.get("status") or {}).get("phase")]
         for _, path, body in self.server.writes:
             if path.endswith("/status") and body["status"]["phase"] != phases[-1]:
@@ -129,10 +139,8 @@ class _OnServer:
             end,
             phases=tuple(phases[1:]),
             labels=_ours(after.get("labels") or {}),
-            annotations=tuple(
-                (key, value if value == "deleted" else "a checksum")
-                for key, value in _ours(after.get("annotations") or {})
-            ),
+            annotations=_ours(after.get("annotations") or {}),
+            revision=(found.get("status") or {}).get("revision") or 0,
             owned=any(one["kind"] == "Cluster" for one in after.get("ownerReferences") or []),
             watched=self.server.labelled(f"{GROUP}/watch"),
             **more,
@@ -143,16 +151,19 @@ class Played(_OnServer):
     """The one of the sandbox: ``sandbox.addons``."""
 
     def updated(self, world: World) -> Outcome:
-        from sandbox.addons.operator import Release
+        from sandbox.addons.release import Content, Release, Status
 
         addon = self.fill(world)
         played = self._operator()
         uid = addon["metadata"]["uid"]
-        if world.release == "deployed":
-            played.deployed[uid] = Release({}, {"of": "before"})
+        before = Content({}, {"of": "before"})
+        status = world.release and Status(world.release)
+        played.releases[uid] = Release(before, world.number, status) if status else None
         end, error = _end(played.updated(body=kopf.Body(addon)))
-        release = played.deployed.get(uid) if end == DONE else None
-        computed = {} if release is None else {"chart": release.chart, "values": release.values}
+        release = played.releases.get(uid) if end == DONE else None
+        computed = {}
+        if release is not None and release.content not in (None, before):
+            computed = {"chart": release.content.chart, "values": release.content.values}
         return self.outcome(addon, end, **_as_json(computed), **_told(error))
 
     def deleted(self, world: World) -> Outcome:
@@ -242,6 +253,7 @@ class Real(_OnServer):
             "handler": handler,
             "arguments": arguments,
             "status": world.release,
+            "number": world.number,
             "deployed": before if world.release else None,
         }
         try:

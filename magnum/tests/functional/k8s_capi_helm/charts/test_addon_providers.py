@@ -8,6 +8,7 @@ without one the played one alone, of which the same is expected.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+import hashlib
 from typing import Any, NamedTuple
 import unittest
 
@@ -300,6 +301,54 @@ SURROUNDINGS = {
         (PREPARING, UPGRADING, DEPLOYED),
         {"a": 2},
     ),
+    "interrupted while it was installed again": Case(
+        ready(
+            status(helm_release(values="a: 2"), INSTALLING, revision=3), release="pending-install"
+        ),
+        DONE,
+        (PREPARING, INSTALLING, DEPLOYED),
+        {"a": 2},
+    ),
+    "deployed, and left by Helm in the middle of its removal": Case(
+        ready(status(helm_release(values="a: 2"), DEPLOYED, revision=2), release="uninstalling"),
+        DONE,
+        (PREPARING, INSTALLING, DEPLOYED),
+        {"a": 2},
+    ),
+    "interrupted while it was removed to be installed again": Case(
+        ready(status(helm_release(values="a: 2"), PREPARING, revision=2), release="uninstalling"),
+        DONE,
+        (INSTALLING, DEPLOYED),
+        {"a": 2},
+    ),
+    "interrupted while it was rolled back": Case(
+        ready(
+            status(helm_release(values="a: 2"), PREPARING, revision=2), release="pending-rollback"
+        ),
+        DONE,
+        (UPGRADING, DEPLOYED),
+        {"a": 2},
+    ),
+    "deployed, and failed in Helm": Case(
+        ready(status(helm_release(values="a: 2"), "Failed", revision=2), release="failed"),
+        DONE,
+        (UPGRADING, DEPLOYED),
+        {"a": 2},
+    ),
+}
+#: Number of Helm's revision after some of these.
+REVISIONS = {
+    "failed, and fixed": 1,
+    "deployed with other values": 2,
+    "deployed, and failed in Helm": 3,
+    "interrupted while it was installed": 1,
+    "interrupted while it was installed again": 1,
+    "deployed, and left by Helm in the middle of its removal": 1,
+    "interrupted while it was removed to be installed again": 1,
+    # Each rollback is a revision, too: before it is the upgrade that was interrupted.
+    "interrupted while it was upgraded": 4,
+    "interrupted while it was rolled back": 6,
+    "paused": 0,
 }
 #: What identityRef and infrastructureRef can name.
 REFERENCES = {
@@ -377,6 +426,9 @@ LIVE = status(helm_release(), DEPLOYED, revision=1)
 DELETED = {
     "of a living cluster": Case(ready(LIVE, release="deployed"), DONE, (UNINSTALLING,)),
     "that was never installed": Case(ready(status(helm_release(), PENDING)), DONE, (UNINSTALLING,)),
+    "whose removal was interrupted": Case(
+        ready(status(helm_release(), UNINSTALLING, revision=1), release="uninstalling"), DONE, ()
+    ),
     "of a cluster that is gone": Case(ready(LIVE, cluster=None), DONE, ()),
     "of a cluster that is being deleted": Case(
         ready(LIVE, cluster=cluster(phase="Deleting")), DONE, ()
@@ -488,6 +540,13 @@ class TableTest(ProviderCase):
         outcome = self.outcome(lambda one: one.updated(world))
         self.assertEqual((ERROR, (PENDING, INSTALLING)), (outcome.end, outcome.phases))
 
+    def test_revisions_are_those_of_helm(self) -> None:
+        for name, revision in REVISIONS.items():
+            with self.subTest(name):
+                world = SURROUNDINGS[name].world
+                outcome = self.outcome(lambda one, world=world: one.updated(world), case=name)
+                self.assertEqual(revision, outcome.revision)
+
     def test_deletions(self) -> None:
         for name, case in DELETED.items():
             outcome = self.outcome(lambda one, case=case: one.deleted(case.world), case=name)
@@ -544,28 +603,36 @@ class SourceTest(ProviderCase):
     """Changes of Secrets and ConfigMaps."""
 
     def changed(self, name: str, event: str, kind: str = "Secret") -> Outcome:
-        made = secret(name, {"a": "1"}) if kind == "Secret" else config_map(name, {"a": "1"})
+        texts = {"b": "2", "a": "1"}
+        return self.told(
+            secret(name, texts) if kind == "Secret" else config_map(name, texts), event
+        )
+
+    def told(self, made: Object, event: str) -> Outcome:
+        name = made["metadata"]["name"]
         addon = helm_release(valuesSources=from_secret(name))
-        label = f"{name}.{kind.lower()}.addons.stackhpc.com/uses"
+        label = f"{name}.{made['kind'].lower()}.addons.stackhpc.com/uses"
         addon["metadata"] = {**addon["metadata"], "labels": {label: ""}}
         world = ready(addon)
         return self.outcome(lambda one: one.source_changed(world, made, event), case=event)
 
     def test_a_change_is_told_to_the_addons_that_use_it(self) -> None:
-        for event, value in (
-            ("ADDED", "a checksum"),
-            ("MODIFIED", "a checksum"),
-            ("DELETED", "deleted"),
-        ):
+        now = hashlib.sha256(b"a=MQ==;b=Mg==").hexdigest()
+        for event, value in (("ADDED", now), ("MODIFIED", now), ("DELETED", "deleted")):
             with self.subTest(event):
                 outcome = self.changed("s", event)
                 self.assertEqual({"secret.addons.stackhpc.com/s": value}, dict(outcome.annotations))
 
     def test_the_same_of_a_config_map(self) -> None:
         outcome = self.changed("c", "MODIFIED", "ConfigMap")
-        self.assertEqual(
-            {"configmap.addons.stackhpc.com/c": "a checksum"}, dict(outcome.annotations)
-        )
+        value = hashlib.sha256(b"a=1;b=2").hexdigest()
+        self.assertEqual({"configmap.addons.stackhpc.com/c": value}, dict(outcome.annotations))
+
+    def test_a_source_without_data_has_a_checksum_too(self) -> None:
+        bare = {key: value for key, value in secret("s").items() if key != "data"}
+        outcome = self.told(bare, "MODIFIED")
+        value = hashlib.sha256(b"").hexdigest()
+        self.assertEqual({"secret.addons.stackhpc.com/s": value}, dict(outcome.annotations))
 
     def test_a_name_that_is_too_long_for_an_annotation_is_never_told(self) -> None:
         outcome = self.changed(LONG, "MODIFIED")
