@@ -88,6 +88,8 @@ WORKS: tuple[dict[str, Any], ...] = (
         "controlPlane.kubernetesVersion": "1.36.0",
         "nodeGroups": [{"name": "lags", "machineCount": 1, "kubernetesVersion": "1.33.4"}],
     },
+    {"apiVersions.core": "v1beta1", "controlPlane.nodeDrainTimeout": "876000h"},
+    {"apiVersions.core": "v1beta2", "controlPlane.nodeDrainTimeout": "596523h14m7s"},
     {"controlPlane.certificatesExpiryDays": 364},
     {
         "apiVersions.core": "v1beta2",

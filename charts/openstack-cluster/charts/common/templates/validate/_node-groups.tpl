@@ -44,6 +44,7 @@ Rules for node groups.
 {{- include "openstack-cluster.validate.nodeGroup.size" (dict "where" $where "group" $group "new" .root.Release.IsInstall) -}}
 {{- include "openstack-cluster.validate.nodeGroup.rollout" (dict "where" $where "group" $group) -}}
 {{- include "openstack-cluster.validate.timeouts" (dict "where" $where "values" $group) -}}
+{{- include "openstack-cluster.validate.seconds" (dict "root" .root "where" $where "values" $group) -}}
 {{- include "openstack-cluster.validate.healthCheck" (dict "where" $where "values" $group) -}}
 {{- include "openstack-cluster.validate.nodeLabels" (dict "root" .root "where" $where "values" $group) -}}
 {{- include "openstack-cluster.validate.nodeAnnotations" (dict "root" .root "where" $where "values" $group) -}}
