@@ -45,14 +45,14 @@ type Cluster struct {
 
 	starting sync.Mutex // held by who starts or ends something
 	balancer *balancer
-	kubelet  *kubelet
 	pki      pki
-	client   client.Client
 	manager  *program
 	schedule *program
 	isServed bool // the workers for pods and leases run
 
-	mutex    sync.Mutex // for machines, which are written with starting held, too
+	mutex    sync.Mutex // for what follows, which is written with starting held, too
+	kubelet  *kubelet
+	client   client.Client
 	machines map[string]*controlPlane
 }
 
@@ -135,9 +135,13 @@ func (c *Cluster) open(machine Machine) error {
 		}
 	}
 	if c.kubelet == nil {
-		if c.kubelet, err = newKubelet(c.log, machine.Authorities.Cluster, c.targetOf); err != nil {
+		made, err := newKubelet(c.log, machine.Authorities.Cluster, c.targetOf)
+		if err != nil {
 			return err
 		}
+		c.mutex.Lock()
+		c.kubelet = made
+		c.mutex.Unlock()
 	}
 	if c.balancer == nil {
 		if c.balancer, err = newBalancer(c.ctx, c.log, address); err != nil {
@@ -149,8 +153,14 @@ func (c *Cluster) open(machine Machine) error {
 		return err
 	}
 	config.QPS, config.Burst = 50, 100
-	c.client, err = client.New(config, client.Options{Scheme: scheme.Scheme})
-	return err
+	admin, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		return err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.client = admin
+	return nil
 }
 
 // known is the machine with its keys; they are made when it is asked for the first time.
@@ -232,7 +242,11 @@ func (c *Cluster) Serves() bool {
 }
 
 // Client is that of an administrator; there is none before a machine has booted.
-func (c *Cluster) Client() client.Client { return c.client }
+func (c *Cluster) Client() client.Client {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.client
+}
 
 // Settle does what kubelet and kubeadm do on a control-plane machine that has its Node.
 func (c *Cluster) Settle(ctx context.Context, node *corev1.Node) error {
@@ -253,11 +267,14 @@ func (c *Cluster) Settle(ctx context.Context, node *corev1.Node) error {
 
 // Beat lets the kubelet of a node work, or fall silent.
 func (c *Cluster) Beat(node string, addresses []string, silent bool) {
+	c.mutex.Lock()
+	own := c.kubelet
+	c.mutex.Unlock()
 	if silent {
-		c.kubelet.halt(node)
+		own.halt(node)
 		return
 	}
-	c.kubelet.run(node, addresses)
+	own.run(node, addresses)
 }
 
 // PowerOff ends what runs on a machine, with all that it has on its disk.
