@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from importlib import metadata
-import os
 import sys
 from typing import Any
 import warnings
@@ -20,8 +19,6 @@ def main(argv: list[str] | None = None) -> int:
     if not sys.warnoptions:
         # Libraries of Magnum warn of themselves, on the output that monitoring reads.
         warnings.simplefilter("ignore")
-    # No name is looked up in a green thread here, and dnspython alone is a tenth of the start.
-    os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")
     try:
         from magnum.drivers.k8s_capi_helm.commands.app import OperatorApp
     except ImportError as error:

@@ -74,6 +74,10 @@ class OperatorCommand(command.Command, metaclass=abc.ABCMeta):
         """The program that runs this command."""
         return cast("Program", self.app)
 
+    def get_epilog(self) -> str:
+        """Nothing below the help: to find out whose plug-in this is, cliff reads all packages."""
+        return ""
+
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Do it; the exit status says what came of it."""
         try:
