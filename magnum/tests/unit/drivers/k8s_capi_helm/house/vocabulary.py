@@ -47,7 +47,7 @@ NOUNS = frozenset(
     clock code codec column command conf configuration conflict connection content context count
     counter creation ctx cure data database day default definition deletion delta depth
     description detail dictionary difference directory document domain duration encoding end entry
-    environment error evaluation example exception executable exit expansion expiry explanation
+    environment epilog error evaluation example exception executable exit expansion expiry explanation
     failure field file flag fleet form format formatter function grace handler handshake hash head
     header healing help history host http https id identity index inheritance inside instant int
     interval item jitter job json key kwargs layer lb length limit line list lister location lock
