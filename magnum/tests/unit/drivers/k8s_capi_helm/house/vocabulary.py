@@ -47,13 +47,13 @@ NOUNS = frozenset(
     clock code codec column command conf configuration conflict connection content context count
     counter creation ctx cure data database day default definition deletion delta depth
     description detail dictionary difference directory document domain duration encoding end entry
-    environment epilog error evaluation example exception executable exit expansion expiry explanation
+    environment error evaluation example exception executable exit expansion expiry explanation
     failure field file flag fleet form format formatter function grace handler handshake hash head
     header healing help history host http https id identity index inheritance inside instant int
     interval item jitter job json key kwargs layer lb length limit line list lister location lock
     log lookup lower makefile mapping mask maximum mean member membership memory message metal
     method minimum minute mode module moment monitoring name nameserver networking number obj object
-    operator
+    operator epilog
     option order outcome output owner ownership page pair parser part password path pattern pause
     payload peer period permission plan plugin pool position prefix problem process prog program
     proof protocol proxy purpose query question queue range reader reconciliation record recovery
