@@ -28,6 +28,10 @@ def page(name: str) -> str:
     return (PAGES / name).read_text(encoding="utf-8")
 
 
+#: Characters of a line of a page.
+_LONGEST = 120
+
+
 def named_paths(text: str) -> list[str]:
     return [literal for literal in LITERAL.findall(text) if PATH.fullmatch(literal)]
 
@@ -42,6 +46,21 @@ def functions(path: Path) -> set[str]:
     kinds = (ast.FunctionDef, ast.ClassDef)
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+class TestLines(unittest.TestCase):
+    """Pages are read in an editor, too; only a simple table may be wider."""
+
+    def test_none_is_too_long(self) -> None:
+        pages = sorted((ROOT / "doc" / "source").rglob("*.rst"))
+        self.assertGreater(len(pages), 40)
+        long = [
+            f"{path.relative_to(ROOT)}:{number}"
+            for path in pages
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+            if len(line) > _LONGEST and not re.search(r"\S   +\S", line)
+        ]
+        self.assertEqual([], long)
 
 
 class TestWhere(unittest.TestCase):
