@@ -200,8 +200,9 @@ def cluster_rows(
 def _reason(cluster: Any) -> str:
     """The class of the status reason, or that only time is needed; else the unhealthy parts."""
     reason = cluster.status_reason or ""
-    cause = issue.reason_class(reason)
-    if not cause and (cluster.status or "").endswith("_IN_PROGRESS"):
+    status = cluster.status or ""
+    cause = issue.row_class(status, reason)
+    if not cause and status.endswith("_IN_PROGRESS"):
         return reason.partition(": ")[0] if reason.startswith("waiting: ") else ""
     if cause or cluster.health_status == health.HEALTHY:
         return cause

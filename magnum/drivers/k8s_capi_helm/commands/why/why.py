@@ -97,7 +97,7 @@ def explanation(run: Reconciliation, cluster: Any) -> tuple[ExitStatus, list[Row
         run, cluster, nodegroups, outcome, include_health=True
     ).verdict
     assert snapshot.observed is not None  # _read has done it
-    cause, text = _cause(verdict)
+    cause, text = _cause(verdict, cluster.status or "")
     is_deleting = (cluster.status or "").startswith("DELETE_")
     absent = object_rows.DELETED if is_deleting else Missing.NOT_FOUND.value
     rows = [
@@ -149,13 +149,15 @@ def _last_refusal(cluster: Any) -> errors.DriverError | None:
     return error
 
 
-def _cause(verdict: Verdict) -> tuple[str, str]:
+def _cause(verdict: Verdict, status: str) -> tuple[str, str]:
     """Class and text of what is wrong; texts that are empty where nothing is.
 
     The reason of the status; without one, the first part that is not healthy.
+
+    :param status: of Magnum's row.
     """
     if verdict.reason:
-        return issue.reason_class(verdict.reason), verdict.reason
+        return issue.row_class(status, verdict.reason), verdict.reason
     if verdict.health == health.HEALTHY:
         return "", ""
     parts = health.parts_not_ready(verdict.health_reason)

@@ -64,6 +64,16 @@ def reason_class(text: str) -> str:
     return head if head in {cause.value for cause in Cause} else ""
 
 
+def row_class(status: str, reason: str) -> str:
+    """The class of the reason of one of Magnum's rows.
+
+    Magnum saves a refusal as the driver says it to the client, without a class in front: so what
+    has failed with such a reason is a request that has to be corrected.
+    """
+    is_refused = bool(reason) and status.endswith("_FAILED")
+    return reason_class(reason) or (Cause.REQUEST.value if is_refused else "")
+
+
 def shorten_reason(text: str, limit: int = REASON_LIMIT) -> str:
     """*text* as one line of at most *limit* characters, which ends with a whole word."""
     return column_limits.shorten(" ".join(conditions.words(text).split()), limit)

@@ -83,8 +83,10 @@ class TestRows(ListCase):
         self.made()
         self.set_row(status="CREATE_FAILED", status_reason="quota: Quota exceeded: 3 of 2")
         self.assertEqual("quota", self.rows()[0]["Reason"])
-        self.set_row(status_reason="waiting: 1 of 3 machines")
-        self.assertNotEqual("waiting", self.rows()[0]["Reason"])
+        self.set_row(status_reason="The quota is too small.")
+        self.assertEqual("request", self.rows()[0]["Reason"], "it was refused")
+        self.set_row(status="CREATE_IN_PROGRESS", status_reason="waiting: 1 of 3 machines")
+        self.assertEqual("waiting", self.rows()[0]["Reason"])
 
     def test_without_a_reason_the_bad_parts_are_named(self) -> None:
         self.made()

@@ -220,6 +220,14 @@ class TestCause(WhyCase):
         lines = self.why()
         self.assertIn("boot_volume_size", lines[0])
 
+    def test_a_change_that_was_refused_is_no_waiting(self) -> None:
+        cluster = self.made()
+        cluster.status, cluster.status_reason = "UPDATE_FAILED", "The quota is too small."
+        cluster.save()
+        lines = self.why()
+        self.assertEqual("Cause: request The quota is too small.", lines[0])
+        self.assertEqual(f"Next:  {advice.ADVICE[Cause.REQUEST]}", lines[-1])
+
     def test_a_deletion_names_what_it_waits_for(self) -> None:
         self.made()
         self.delete()
