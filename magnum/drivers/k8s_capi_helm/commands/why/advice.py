@@ -26,35 +26,38 @@ SPECIAL: Mapping[str, str] = {
     "loadbalancer show), and delete it if it is not needed, or have its project do so.",
     "hosts failed to start the server": "Look at the server that is named (openstack server show), "
     "and into the log of nova-compute on its hosts. Cluster API tries again by itself.",
-    "runs kubelet": "The image has another kubelet than its property kube_version says. Correct "
-    "the property, or offer a right image under another name (k8s-capi-helm images lists all), and "
-    "upgrade the cluster to a template with it.",
+    "runs kubelet": "The image has another kubelet than its property kube_version says: compare it "
+    "with the image in the row 'Nova server'. Correct the property, or offer a right image under "
+    "another name, and upgrade the cluster to a template with it (openstack coe cluster upgrade).",
     "Kubelet stopped posting node status": "The node had joined, and is silent now. Look at the "
-    "server of that name (openstack server show, openstack console log show): its host, its memory "
-    "and disk, the kubelet. Auto healing replaces the machine after five minutes, where it is on.",
+    "server in the row 'Nova server' (openstack server show, openstack console log show): its "
+    "host, its memory and disk, the kubelet. Auto healing replaces the machine after five minutes, "
+    "where it is on; if the next one is silent as well, look at image and network, not at a host.",
     "its node has not joined yet": f"Wait: it is a fault after {_PATIENCE} minutes. Before that "
-    "the console has the reason (openstack console log show, with the machine's name): "
-    "cloud-init, kubeadm, the way to the API, to registries and to the metadata.",
+    "the console has the reason (openstack console log show, with the id in the row 'Nova "
+    "server'): cloud-init, kubeadm, the way to the API, to registries and to the metadata.",
     "core addons are deployed, waiting for": "Wait: Helm installs it. If that takes more than some "
     "minutes, look at the HelmRelease that is named (kubectl describe), at its Pods in the "
     "cluster, and into the log of the addon provider.",
 }
 #: One sentence or two for each class.
 ADVICE: Mapping[Cause, str] = {
-    Cause.QUOTA: "Raise the quota of the project, or let its users delete something. Cluster API "
-    "tries again by itself.",
+    Cause.QUOTA: "Raise the quota of the project (openstack quota set), or let its users delete "
+    "something. Cluster API tries again by itself; a refused request has to be sent again.",
     Cause.CAPACITY: "Look for hosts that can take the flavor (openstack hypervisor list, "
-    "placement, aggregates and zones of the nodegroup). Cluster API tries again by itself.",
+    "placement, aggregates and zones of the nodegroup). Cluster API tries again by itself. Instead "
+    "of a flavor that no host can ever take, create another nodegroup, and delete this one.",
     Cause.NETWORK: "Look at the object that is named in Neutron or Octavia, and into their logs. A "
     "load balancer in ERROR has to be deleted (openstack loadbalancer delete --cascade, with its "
     "name); Cluster API creates a new one.",
     Cause.IMAGE: "Check that the image exists, is active and is visible to the project.",
     Cause.CREDENTIAL: f"A user of the project runs 'openstack coe credential rotate {_CLUSTER}'. "
     "If that user is deleted, another member of the project can do it.",
-    Cause.BOOTSTRAP: "Look at the console of the server that is named (openstack console log "
-    "show): cloud-init, kubeadm, the way to the API, to registries and to the metadata.",
-    Cause.ADDON: "Look at the HelmRelease or Manifests that is named (kubectl describe), and into "
-    "the log of the addon provider.",
+    Cause.BOOTSTRAP: "Look at the console of the server (openstack console log show, with the id "
+    "in the row 'Nova server'): cloud-init, kubeadm, the way to the API, to registries and to the "
+    "metadata.",
+    Cause.ADDON: "Look at the HelmRelease or Manifests that is named (kubectl describe, in the "
+    "namespace in the row 'Release'), and into the log of the addon provider.",
     Cause.PERMISSION: "Check the policy of the service that is named, and the roles of the "
     "cluster's application credential ([capi_helm] app_cred_roles).",
     Cause.REQUEST: "The request has to be corrected by its user: the message has the field and the "

@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Observed,
     present,
     ReleaseRecord,
+    secrets,
     Verdict,
 )
 from magnum.drivers.k8s_capi_helm.status import health
@@ -75,16 +76,17 @@ def record_rows(release: str, record: ReleaseRecord | None) -> Iterator[Row]:
         )
 
 
-def release_rows(release: str, live: LiveRelease | None, absent: str) -> Iterator[Row]:
-    """The newest revision of the Helm release.
+def release_rows(owner: secrets.Owner, live: LiveRelease | None, absent: str) -> Iterator[Row]:
+    """The newest revision of the Helm release, and the namespace of all that is below it.
 
     :param absent: state of what is not there.
     """
+    place = f"namespace {owner.namespace}"
     if live is None:
-        yield Row(1, f"Release {release}", absent)
+        yield Row(1, f"Release {owner.release}", absent, place)
         return
-    text = f"revision {live.revision}, chart {live.chart_name} {live.chart_version}"
-    yield Row(1, f"Release {release}", live.status, text)
+    text = f"revision {live.revision}, chart {live.chart_name} {live.chart_version}, {place}"
+    yield Row(1, f"Release {owner.release}", live.status, text)
 
 
 def observed_rows(observed: Observed, absent: str) -> Iterator[Row]:
@@ -106,6 +108,7 @@ def observed_rows(observed: Observed, absent: str) -> Iterator[Row]:
         group = conditions.object_label(deployment, names.LABEL_NODE_GROUP) or ""
         own = machines.of_nodegroup(all_machines, group, [deployment])
         yield from _machine_rows(own, observed)
+    yield from _ownerless_rows(all_machines, observed)
     for part, objects in (
         ("Machines", observed.machines),
         ("MachineDeployments", observed.machine_deployments),
@@ -127,6 +130,15 @@ def observed_rows(observed: Observed, absent: str) -> Iterator[Row]:
         )
 
 
+def _ownerless_rows(all_machines: Iterable[Json], observed: Observed) -> Iterator[Row]:
+    """Servers whose machine is gone before them."""
+    server_names = {machines.server_name(machine) for machine in all_machines}
+    for server in sorted(present(observed.servers), key=conditions.name):
+        if conditions.name(server) not in server_names:
+            yield from _object_rows(2, server)
+            yield from _nova_rows(server, observed)
+
+
 def _single_rows(depth: int, kind: str, obj: Json | Missing, absent: str) -> Iterator[Row]:
     if isinstance(obj, Missing):
         yield Row(depth, kind, absent if obj is Missing.NOT_FOUND else obj.value)
@@ -135,12 +147,12 @@ def _single_rows(depth: int, kind: str, obj: Json | Missing, absent: str) -> Ite
 
 
 def _machine_rows(own: Iterable[Json], observed: Observed) -> Iterator[Row]:
-    """Machines that are not ready, each with its server."""
+    """Machines that are not ready, or not as they should be, each with its server."""
     servers = {conditions.name(server): server for server in present(observed.servers)}
     for machine in sorted(own, key=conditions.name):
         server = servers.get(machines.server_name(machine))
         is_server_fine = server is not None and conditions.condition(server, "InstanceReady").good
-        if machines.is_ready(machine) and is_server_fine:
+        if machines.is_current(machine, "") and is_server_fine:
             continue
         yield from _object_rows(3, machine)
         if server is None:
@@ -151,15 +163,17 @@ def _machine_rows(own: Iterable[Json], observed: Observed) -> Iterator[Row]:
 
 
 def _nova_rows(server: Json, observed: Observed) -> Iterator[Row]:
-    """The server in Nova, with what an operator looks for there: its flavor and its fault."""
+    """The server in Nova, with what an operator looks for there: flavor, image and fault."""
     status, spec = conditions.mapping(server.get("status")), conditions.mapping(server.get("spec"))
     server_id = conditions.words(status.get("instanceID"))
     if not server_id:
         return
     flavor = conditions.words(spec.get("flavor") or spec.get("flavorID"))
     zone = conditions.words(spec.get("availabilityZone"))
+    image = conditions.words(conditions.at_path(server, "status", "resolved", "imageID"))
     parts = [
         f"flavor {flavor}" if flavor else "",
+        f"image {image}" if image else "",
         f"availability zone {zone}" if zone else "",
         _shortened(observed.server_faults.get(server_id, "")),
     ]

@@ -97,14 +97,15 @@ def explanation(run: Reconciliation, cluster: Any) -> tuple[ExitStatus, list[Row
         run, cluster, nodegroups, outcome, include_health=True
     ).verdict
     assert snapshot.observed is not None  # _read has done it
+    owner = ownership.owner(cluster, run.settings)
     cause, text = _cause(verdict, cluster.status or "")
     is_deleting = (cluster.status or "").startswith("DELETE_")
     absent = object_rows.DELETED if is_deleting else Missing.NOT_FOUND.value
     rows = [
-        _cause_row(cause, text),
+        _cause_row(cause, text or _well(cluster)),
         *object_rows.database_rows(cluster, None if is_deleting else verdict),
         *object_rows.record_rows(release_of(cluster.stack_id), snapshot.record),
-        *object_rows.release_rows(release_of(cluster.stack_id), snapshot.live, absent),
+        *object_rows.release_rows(owner, snapshot.live, absent),
         *object_rows.observed_rows(snapshot.observed, absent),
     ]
     return _exit_status(verdict, cause), [*rows, _next(cluster, cause, text)]
@@ -167,6 +168,12 @@ def _cause(verdict: Verdict, status: str) -> tuple[str, str]:
     return "", ""
 
 
+def _well(cluster: Any) -> str:
+    """That nothing is wrong; a refused request stays in Magnum's row until the next one."""
+    reason = cluster.status_reason
+    return f"{_NOTHING}, and the last request was refused: {reason}" if reason else _NOTHING
+
+
 def _exit_status(verdict: Verdict, cause: str) -> ExitStatus:
     """Whether something is wrong, or only not finished, or not known."""
     if verdict.reason:
@@ -178,7 +185,7 @@ def _exit_status(verdict: Verdict, cause: str) -> ExitStatus:
 def _cause_row(cause: str, text: str) -> Row:
     """The first row; the class, which a reason has in front, is in a column of its own."""
     state = cause or ("waiting" if text.startswith("waiting: ") else "")
-    return Row(0, "Cause:", state, text.removeprefix(f"{state}: ") or _NOTHING)
+    return Row(0, "Cause:", state, text.removeprefix(f"{state}: "))
 
 
 def _next(cluster: Any, cause: str, text: str) -> Row:

@@ -20,14 +20,12 @@ from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
 from magnum.drivers.k8s_capi_helm.status.texts.public_text import first_sentence
 
 _CLASSES = "|".join(cause.value for cause in Cause)
-#: What a row says of a machine's health check, or of its server.
-_REPORTED = (
-    re.compile(
-        rf"\b(?P<cause>{Cause.BOOTSTRAP.value}): "
-        r"(?P<text>machine (?P<name>[\w.-]+): Health check failed[^;]*)"
-    ),
-    re.compile(rf"\b(?P<cause>{_CLASSES}): (?P<text>[^;]+? \(server (?P<name>[\w.-]+)\))"),
+#: What a row says of a machine's health check, and of a server.
+_MACHINE = re.compile(
+    rf"\b(?P<cause>{Cause.BOOTSTRAP.value}): "
+    r"(?P<text>machine (?P<name>[\w.-]+): Health check failed[^;]*)"
 )
+_SERVER = re.compile(rf"\b(?P<cause>{_CLASSES}): (?P<text>[^;]+? \(server (?P<name>[\w.-]+)\))")
 
 
 def cause(own: Iterable[Json], owners: Iterable[Json], previous_reasons: str) -> Issue | None:
@@ -48,10 +46,17 @@ def cause(own: Iterable[Json], owners: Iterable[Json], previous_reasons: str) ->
     prefixes = tuple(f"{conditions.name(owner)}-" for owner in owners if _makes_machines(owner))
     living = [one for one in machines_by_name.values() if not conditions.is_terminating(one)]
     names = {name(one) for one in living for name in (conditions.name, machines.server_name)}
-    for match in itertools.chain.from_iterable(
-        pattern.finditer(previous_reasons) for pattern in _REPORTED
-    ):
+    found = itertools.chain(_MACHINE.finditer(previous_reasons), _SERVER.finditer(previous_reasons))
+    for match in found:
         if match["name"].startswith(prefixes) and match["name"] not in names:
+            return Issue(match["text"], Cause(match["cause"]))
+    return None
+
+
+def reported_of_server(name: str, previous_reasons: str) -> Issue | None:
+    """The fault that the rows have of a server; with the server, Nova forgets it."""
+    for match in _SERVER.finditer(previous_reasons):
+        if match["name"] == name:
             return Issue(match["text"], Cause(match["cause"]))
     return None
 

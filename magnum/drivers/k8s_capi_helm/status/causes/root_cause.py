@@ -47,6 +47,8 @@ _REFUSED = frozenset(
 )
 #: What a kubelet says of its node for as long as no network addon is installed there.
 _NO_NETWORK = re.compile(r"\bnetwork not ready\b")
+#: What Cluster API says of a machine whose server runs, from the first second on.
+_NO_NODE = re.compile(r"Waiting for a Node with spec\.providerID\b")
 _FAILURE = re.compile(r"fail|error|invalid", re.IGNORECASE)
 
 
@@ -85,6 +87,8 @@ def _fault_of_server(server: Json, scope: Scope) -> Issue | None:
     if conditions.at_path(server, "status", "instanceState") == "ERROR":
         faults = scope.observed.server_faults
         text = faults.get(str(conditions.at_path(server, "status", "instanceID")), "")
+        if not text and (issue := remediation.reported_of_server(name, scope.previous_reasons)):
+            return issue
         text = messages.of_nova(public(text)) or "the server is in ERROR and Nova gives no reason"
         return Issue(about(text, f"server {name}"), cause_of(text))
     created = conditions.instant(conditions.metadata(server).get("creationTimestamp"))
@@ -169,7 +173,9 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
         )
         return Issue(f"machine {name}: {text}", cause_of(cause_text, Cause.NETWORK))
     if infrastructure_ready.good and node_healthy.present and not node_healthy.good:
-        words = first_sentence(node_healthy.message) or "its node has not joined"
+        words = first_sentence(node_healthy.message)
+        if not words or _NO_NODE.match(words):
+            words = "its node has not joined"
         issue = _unreachable_api(scope) or Issue(f"machine {name}: {words}", Cause.BOOTSTRAP)
         if scope.is_older(infrastructure_ready.since, NODE_PATIENCE, issue.text):
             return issue

@@ -68,10 +68,12 @@ def row_class(status: str, reason: str) -> str:
     """The class of the reason of one of Magnum's rows.
 
     Magnum saves a refusal as the driver says it to the client, without a class in front: so what
-    has failed with such a reason is a request that has to be corrected.
+    has failed with such a reason is a request that has to be corrected, or needs a higher quota.
     """
-    is_refused = bool(reason) and status.endswith("_FAILED")
-    return reason_class(reason) or (Cause.REQUEST.value if is_refused else "")
+    if reason_class(reason) or not reason or not status.endswith("_FAILED"):
+        return reason_class(reason)
+    is_quota = cause_of(reason, Cause.REQUEST) is Cause.QUOTA
+    return str(Cause.QUOTA if is_quota else Cause.REQUEST)
 
 
 def shorten_reason(text: str, limit: int = REASON_LIMIT) -> str:

@@ -83,8 +83,12 @@ class TestRows(ListCase):
         self.made()
         self.set_row(status="CREATE_FAILED", status_reason="quota: Quota exceeded: 3 of 2")
         self.assertEqual("quota", self.rows()[0]["Reason"])
-        self.set_row(status_reason="The quota is too small.")
-        self.assertEqual("request", self.rows()[0]["Reason"], "it was refused")
+        for refusal, wanted in (
+            ("The project's quota is too small for servers.", "quota"),
+            ("The new template's image skips a minor release.", "request"),
+        ):
+            self.set_row(status_reason=refusal)
+            self.assertEqual(wanted, self.rows()[0]["Reason"])
         self.set_row(status="CREATE_IN_PROGRESS", status_reason="waiting: 1 of 3 machines")
         self.assertEqual("waiting", self.rows()[0]["Reason"])
 

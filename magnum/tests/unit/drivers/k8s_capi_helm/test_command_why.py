@@ -222,11 +222,20 @@ class TestCause(WhyCase):
 
     def test_a_change_that_was_refused_is_no_waiting(self) -> None:
         cluster = self.made()
-        cluster.status, cluster.status_reason = "UPDATE_FAILED", "The quota is too small."
+        cluster.status, cluster.status_reason = "UPDATE_FAILED", "The image is unknown."
         cluster.save()
         lines = self.why()
-        self.assertEqual("Cause: request The quota is too small.", lines[0])
+        self.assertEqual("Cause: request The image is unknown.", lines[0])
         self.assertEqual(f"Next:  {advice.ADVICE[Cause.REQUEST]}", lines[-1])
+
+    def test_a_refusal_that_is_over_is_still_told(self) -> None:
+        self.made()
+        self.health_task()
+        cluster = self.cluster()
+        cluster.status, cluster.status_reason = "UPDATE_COMPLETE", "The image is unknown."
+        cluster.save()
+        said = "nothing is wrong, and the last request was refused: The image is unknown."
+        self.assertEqual(f"Cause:  {said}", self.why(status=OK)[0])
 
     def test_a_deletion_names_what_it_waits_for(self) -> None:
         self.made()
@@ -254,14 +263,36 @@ class TestTree(WhyCase):
         self.assertEqual(["Machine", "OpenStackServer"], names_of)
         depths = [len(line) - len(line.lstrip()) for line in lines[place - 2 : place + 1]]
         self.assertEqual([6, 8, 10], depths)
-        self.assertTrue(lines[place].endswith("ERROR flavor m1.small; No valid host was found."))
+        self.assertTrue(lines[place].endswith("flavor m1.small; image i; No valid host was found."))
 
     def test_a_server_that_runs_without_a_node_has_its_id(self) -> None:
         self.made()
         self.say(names.MACHINE, "Ready", "node is gone")
         server = self.kube.list(names.OPENSTACK_SERVER, NAMESPACE)[0]
         lines = [line.strip() for line in self.why()]
-        self.assertIn(f"Nova server {server['status']['instanceID']} ACTIVE flavor m1.small", lines)
+        self.assertIn(
+            f"Nova server {server['status']['instanceID']} ACTIVE flavor m1.small; image i", lines
+        )
+
+    def test_a_server_whose_machine_is_gone_is_shown(self) -> None:
+        self.made()
+        machine = self.kube.list(names.MACHINE, NAMESPACE)[-1]
+        name = machine["metadata"]["name"]
+        self.kube.remove(names.MACHINE, NAMESPACE, name)
+        lines = [line.strip() for line in self.why()]
+        self.assertIn(f"OpenStackServer {name} ACTIVE", lines)
+
+    def test_a_machine_with_another_kubelet_is_shown(self) -> None:
+        self.made()
+
+        def write(obj: Any) -> None:
+            obj["status"]["nodeInfo"] = {"kubeletVersion": "v1.30.0"}
+
+        self.change(names.MACHINE, write)
+        machine = self.kube.list(names.MACHINE, NAMESPACE)[0]
+        lines = [line.strip() for line in self.why(status=OK)]
+        found = [line for line in lines if line.startswith("Machine ")]
+        self.assertEqual([f"Machine {machine['metadata']['name']}"], [one.strip() for one in found])
 
     def test_what_a_deletion_has_taken_away_is_no_fault(self) -> None:
         self.made()

@@ -232,6 +232,27 @@ class DeepestTest(testtools.TestCase):
         owner["spec"]["replicas"] = 0
         self.assertIn("waiting: ", reason(observed, status_reason=before), "of an old MachineSet")
 
+    def test_the_fault_of_a_server_that_nova_has_deleted_is_the_reported_one(self) -> None:
+        observed = building()
+        server = observed.servers[-1]
+        server["status"]["instanceState"] = "ERROR"
+        builders.say(server, "InstanceReady", "False", "", "InstanceStateError")
+        self.assertIn("Nova gives no reason", reason(observed))
+        before = (
+            f"capacity: No valid host was found (server {server['metadata']['name']}); "
+            "1 of 2 default-worker machines are ready"
+        )
+        self.assertEqual(before, reason(observed, status_reason=before))
+
+    def test_a_node_that_has_not_joined_is_not_waited_for(self) -> None:
+        observed = building()
+        machine = observed.machines[-1]
+        builders.say(machine, "InfrastructureReady", "True")
+        said = "Waiting for a Node with spec.providerID openstack:///a to exist"
+        builders.say(machine, "NodeHealthy", "Unknown", said)
+        name = machine["metadata"]["name"]
+        self.assertIn(f"bootstrap: machine {name}: its node has not joined", reason(observed))
+
     def test_what_only_the_machine_repeats(self):
         for reason_, message, wanted in (
             ("LoadBalancerMemberError", "Reconciling member failed: gone", "network: machine"),
