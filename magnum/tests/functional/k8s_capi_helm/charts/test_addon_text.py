@@ -38,14 +38,18 @@ INFRA: Object = {
 }
 
 
+#: Patterns of the schema that any text fits, or any but a blank one.
+_ANY = (None, r"\S", r"^$|\S")
+
+
 def open_leaves(schema: dict[str, Any], root: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Paths where the schema takes any text at all."""
+    """Paths where the schema takes any text but a blank one."""
     for key, inner in schema.get("properties", {}).items():
         found = resolved(inner, root)
         here = f"{path}.{key}" if path else key
         kinds = found.get("type")
         kinds = kinds if isinstance(kinds, list) else [kinds]
-        if "string" in kinds and "pattern" not in found:
+        if "string" in kinds and found.get("pattern") in _ANY:
             yield here
         yield from open_leaves(found, root, here)
 
