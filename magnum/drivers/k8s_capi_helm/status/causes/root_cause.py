@@ -173,10 +173,11 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
         )
         return Issue(f"machine {name}: {text}", cause_of(cause_text, Cause.NETWORK))
     if infrastructure_ready.good and node_healthy.present and not node_healthy.good:
-        words = first_sentence(node_healthy.message)
+        words, issue = first_sentence(node_healthy.message), _unreachable_api(scope)
         if not words or _NO_NODE.match(words):
             words = "its node has not joined"
-        issue = _unreachable_api(scope) or Issue(f"machine {name}: {words}", Cause.BOOTSTRAP)
+            issue = issue or addons.node_identity_issue(scope.observed, scope.previous_reasons)
+        issue = issue or Issue(f"machine {name}: {words}", Cause.BOOTSTRAP)
         if scope.is_older(infrastructure_ready.since, NODE_PATIENCE, issue.text):
             return issue
     return None

@@ -18,18 +18,20 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import addons as addon_objects
-from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed, present
 from magnum.drivers.k8s_capi_helm.status.objects import timestamps
 from magnum.drivers.k8s_capi_helm.status.texts.issue import Issue
 from magnum.drivers.k8s_capi_helm.status.texts.public_text import public
 
 #: No node is ready without one of these.
 NETWORK = frozenset({"cni-calico", "cni-cilium"})
+#: Without it a node has no ``providerID``.
+CLOUD_CONTROLLER = frozenset({"ccm-openstack"})
 #: Without one of each a cluster has no usable nodes or no volumes: they are part of COMPLETE.
 CORE: tuple[frozenset[str], ...] = (
     NETWORK,
     frozenset({"cloud-config"}),
-    frozenset({"ccm-openstack"}),
+    CLOUD_CONTROLLER,
     frozenset({"csi-cinder"}),
 )
 
@@ -129,8 +131,33 @@ def network_issue(observed: Observed, previous_reasons: str = "") -> Issue | Non
 
     :param previous_reasons: what Magnum's objects say now.
     """
-    for addon in () if isinstance(observed.addons, Missing) else observed.addons:
-        if component(addon) in NETWORK:
+    return _issue_of_any(observed, NETWORK, previous_reasons)
+
+
+def node_identity_issue(observed: Observed, previous_reasons: str = "") -> Issue | None:
+    """Why Cluster API cannot find nodes: the cloud controller gives them their ``providerID``.
+
+    https://kubernetes.io/docs/concepts/architecture/cloud-controller/#node-controller
+
+    :param previous_reasons: what Magnum's objects say now.
+    """
+    found = _issue_of_any(observed, CLOUD_CONTROLLER, previous_reasons)
+    pending = [
+        addon
+        for addon in present(observed.addons)
+        if component(addon) in CLOUD_CONTROLLER and not is_addon_deployed(addon)
+    ]
+    if found is None and pending:
+        text = f"Cluster API finds no node before {component(pending[0])} is deployed"
+        return Issue(text, Cause.ADDON)
+    return found
+
+
+def _issue_of_any(
+    observed: Observed, components: frozenset[str], previous_reasons: str
+) -> Issue | None:
+    for addon in present(observed.addons):
+        if component(addon) in components:
             issue = issue_of(addon, observed, previous_reasons)
             if issue is not None:
                 return issue

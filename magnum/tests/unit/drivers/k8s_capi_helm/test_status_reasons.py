@@ -11,7 +11,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.errors import Cause
-from magnum.drivers.k8s_capi_helm.status.objects import infrastructure
+from magnum.drivers.k8s_capi_helm.status.objects import addons, infrastructure
 from magnum.drivers.k8s_capi_helm.status.texts import issue
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.builders import NOW
@@ -252,6 +252,12 @@ class DeepestTest(testtools.TestCase):
         builders.say(machine, "NodeHealthy", "Unknown", said)
         name = machine["metadata"]["name"]
         self.assertIn(f"bootstrap: machine {name}: its node has not joined", reason(observed))
+        [controller] = [a for a in observed.addons if addons.component(a) == "ccm-openstack"]
+        controller["status"] = {"phase": "Installing"}
+        wanted = "addon: Cluster API finds no node before ccm-openstack is deployed"
+        self.assertIn(wanted, reason(observed))
+        controller["status"] = {"phase": "Failed", "failureMessage": "no image"}
+        self.assertIn("addon: ccm-openstack: no image", reason(observed))
 
     def test_what_only_the_machine_repeats(self):
         for reason_, message, wanted in (
