@@ -131,10 +131,10 @@ def observed_rows(observed: Observed, absent: str) -> Iterator[Row]:
 
 
 def _ownerless_rows(all_machines: Iterable[Json], observed: Observed) -> Iterator[Row]:
-    """Servers whose machine is gone before them."""
+    """Servers whose machine is gone before them; a bastion never had one."""
     server_names = {machines.server_name(machine) for machine in all_machines}
     for server in sorted(present(observed.servers), key=conditions.name):
-        if conditions.name(server) not in server_names:
+        if machines.is_of_machine(server) and conditions.name(server) not in server_names:
             yield from _object_rows(2, server)
             yield from _nova_rows(server, observed)
 

@@ -170,8 +170,10 @@ def _cause(verdict: Verdict, status: str) -> tuple[str, str]:
 
 def _well(cluster: Any) -> str:
     """That nothing is wrong; a refused request stays in Magnum's row until the next one."""
-    reason = cluster.status_reason
-    return f"{_NOTHING}, and the last request was refused: {reason}" if reason else _NOTHING
+    reason, is_complete = cluster.status_reason, (cluster.status or "").endswith("_COMPLETE")
+    if not reason or not is_complete:
+        return _NOTHING
+    return f"{_NOTHING}, and the last request was refused: {reason}"
 
 
 def _exit_status(verdict: Verdict, cause: str) -> ExitStatus:

@@ -279,6 +279,10 @@ class TestTree(WhyCase):
         machine = self.kube.list(names.MACHINE, NAMESPACE)[-1]
         name = machine["metadata"]["name"]
         self.kube.remove(names.MACHINE, NAMESPACE, name)
+        self.assertNotIn(f"OpenStackServer {name}", "".join(self.why()), "it is a bastion")
+        for server in self.kube.list(names.OPENSTACK_SERVER, NAMESPACE):
+            server["metadata"]["ownerReferences"] = [{"kind": "OpenStackMachine", "name": name}]
+            self.kube.put(names.OPENSTACK_SERVER, server)
         lines = [line.strip() for line in self.why()]
         self.assertIn(f"OpenStackServer {name} ACTIVE", lines)
 
