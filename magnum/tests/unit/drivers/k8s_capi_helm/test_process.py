@@ -18,6 +18,8 @@ from magnum.drivers.k8s_capi_helm.helm import process
 from magnum.drivers.k8s_capi_helm.helm.process import ProcessOutcome
 
 SHELL = "/bin/sh"
+#: Seconds within which a shell has set its trap, on a busy machine, too.
+_STARTED = 2.0
 #: Runs a child under supervision and ends, or is ended, before it.
 PARENT = """
 import sys
@@ -112,18 +114,18 @@ class TestEnd(SupervisorCase):
 
     def test_too_late(self) -> None:
         began = time.monotonic()
-        done = self.shell("trap 'echo asked; exit 7' TERM; sleep 100 & wait", timeout=0.2)
+        done = self.shell("trap 'echo asked; exit 7' TERM; sleep 100 & wait", timeout=_STARTED)
         self.assertEqual(
             (ProcessOutcome.TIMED_OUT, 7, b"asked\n"), (done.end, done.code, done.stdout)
         )
         self.assertLess(time.monotonic() - began, 10)
 
     def test_too_late_and_deaf(self) -> None:
-        done = self.shell("trap '' TERM; while :; do sleep 0.1; done", timeout=0.2, grace=0.2)
+        done = self.shell("trap '' TERM; while :; do sleep 0.1; done", timeout=_STARTED, grace=0.2)
         self.assertEqual((ProcessOutcome.TIMED_OUT, -signal.SIGKILL), (done.end, done.code))
 
     def test_too_late_and_frozen(self) -> None:
-        done = self.shell("trap '' TERM; kill -STOP $$", timeout=0.2, grace=0.2)
+        done = self.shell("trap '' TERM; kill -STOP $$", timeout=_STARTED, grace=0.2)
         self.assertEqual((ProcessOutcome.TIMED_OUT, -signal.SIGKILL), (done.end, done.code))
 
     def test_stopped_at_once_without_being_asked(self) -> None:
