@@ -55,7 +55,7 @@ ADVICE: Mapping[Cause, str] = {
     "If that user is deleted, another member of the project can do it.",
     Cause.BOOTSTRAP: "Look at the console of the server (openstack console log show, with the id "
     "in the row 'Nova server'): cloud-init, kubeadm, the way to the API, to registries and to the "
-    "metadata.",
+    "metadata. If the machine is well, look at ccm-openstack, without which no node is found.",
     Cause.ADDON: "Look at the HelmRelease or Manifests that is named (kubectl describe, in the "
     "namespace in the row 'Release'), and into the log of the addon provider.",
     Cause.PERMISSION: "Check the policy of the service that is named, and the roles of the "

@@ -25,7 +25,8 @@ from magnum.drivers.k8s_capi_helm.status.texts.public_text import public
 
 #: No node is ready without one of these.
 NETWORK = frozenset({"cni-calico", "cni-cilium"})
-#: Without it a node has no ``providerID``.
+#: It gives nodes their ``providerID``, by which Cluster API finds them
+#: (https://kubernetes.io/docs/concepts/architecture/cloud-controller/#node-controller).
 CLOUD_CONTROLLER = frozenset({"ccm-openstack"})
 #: Without one of each a cluster has no usable nodes or no volumes: they are part of COMPLETE.
 CORE: tuple[frozenset[str], ...] = (
@@ -126,36 +127,14 @@ def issue_of(addon: Json, observed: Observed, previous_reasons: str = "") -> Iss
     return _failed(addon) or _retried(addon) or _not_begun(addon, observed, previous_reasons)
 
 
-def network_issue(observed: Observed, previous_reasons: str = "") -> Issue | None:
-    """Why the network addon cannot be deployed, None while it may just take its time.
-
-    :param previous_reasons: what Magnum's objects say now.
-    """
-    return _issue_of_any(observed, NETWORK, previous_reasons)
-
-
-def node_identity_issue(observed: Observed, previous_reasons: str = "") -> Issue | None:
-    """Why Cluster API cannot find nodes: the cloud controller gives them their ``providerID``.
-
-    https://kubernetes.io/docs/concepts/architecture/cloud-controller/#node-controller
-
-    :param previous_reasons: what Magnum's objects say now.
-    """
-    found = _issue_of_any(observed, CLOUD_CONTROLLER, previous_reasons)
-    pending = [
-        addon
-        for addon in present(observed.addons)
-        if component(addon) in CLOUD_CONTROLLER and not is_addon_deployed(addon)
-    ]
-    if found is None and pending:
-        text = f"Cluster API finds no node before {component(pending[0])} is deployed"
-        return Issue(text, Cause.ADDON)
-    return found
-
-
-def _issue_of_any(
-    observed: Observed, components: frozenset[str], previous_reasons: str
+def issue_of_any(
+    observed: Observed, components: frozenset[str], previous_reasons: str = ""
 ) -> Issue | None:
+    """Why one of some addons cannot be deployed, None while they may just take their time.
+
+    :param components: such as :data:`NETWORK`.
+    :param previous_reasons: what Magnum's objects say now.
+    """
     for addon in present(observed.addons):
         if component(addon) in components:
             issue = issue_of(addon, observed, previous_reasons)
