@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.commands.output.lister import (
 )
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile.context.reconciliation import Reconciliation
-from magnum.drivers.k8s_capi_helm.reconcile.deletion import forced_deletion
+from magnum.drivers.k8s_capi_helm.reconcile.deletion import forced_deletion, orphans
 from magnum.drivers.k8s_capi_helm.reconcile.ownership import ownership
 
 COLUMNS = ("Where", "Resource", "ID", "State")
@@ -91,7 +91,7 @@ def _rows(run: Reconciliation, owner: secrets.Owner) -> Rows:
     try:
         found = [
             *forced_deletion.cloud_resources(run, owner),
-            *(port for network in networks for port in forced_deletion.ports(run, network)),
+            *(port for network in networks for port in orphans.ports_on(network, run.cloud)),
         ]
         rows += [(one.service, one.title, one.id, one.state) for one in found]
     except errors.DriverError as error:

@@ -87,18 +87,6 @@ def cloud_resources(run: Reconciliation, owner: secrets.Owner) -> tuple[CloudRes
     return run.cloud().remains.resources(owner.release, owner.project_id, owner.namespace)
 
 
-def ports(run: Reconciliation, network: Json) -> tuple[CloudResource, ...]:
-    """What is on the network of a cluster, and keeps Neutron from deleting it.
-
-    :param network: the OpenStackCluster; of a network that it has not made nothing is named.
-    :raises errors.DriverError: Neutron cannot be asked.
-    """
-    network_id = conditions.at_path(network, "status", "network", "id")
-    if not network_id or not conditions.at_path(network, "spec", "managedSubnets"):
-        return ()
-    return run.cloud().remains.ports(str(network_id))
-
-
 def confirm_cloud_cleared(clients: Clients, owner: secrets.Owner) -> None:
     """Record an operator's word that nothing of a cluster is left in OpenStack.
 

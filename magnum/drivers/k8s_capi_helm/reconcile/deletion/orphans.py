@@ -16,7 +16,15 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed, secrets
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudResource,
+    conditions,
+    Json,
+    Missing,
+    names,
+    Observed,
+    secrets,
+)
 from magnum.drivers.k8s_capi_helm.status.objects import timestamps
 
 LOG = logging.getLogger(__name__)
@@ -124,16 +132,24 @@ def _has_janitor(owner: Json) -> bool:
 
 
 def _ports(network: Json, observed: Observed, cloud: Callable[[], Cloud]) -> tuple[str, ...]:
-    """Who keeps Neutron from deleting a network that Cluster API has made."""
+    """Who keeps Neutron from deleting a network, in words, once that takes long."""
     requested_at = conditions.instant(conditions.metadata(network).get("deletionTimestamp"))
-    is_managed = conditions.at_path(network, "spec", "managedSubnets")
-    network_id = conditions.at_path(network, "status", "network", "id")
-    if not (
-        is_managed and network_id and timestamps.is_older(requested_at, observed, _PORT_PATIENCE)
-    ):
+    if not timestamps.is_older(requested_at, observed, _PORT_PATIENCE):
         return ()
-    ports = cloud().remains.ports(str(network_id))
-    return tuple(f"{port.title} {port.id} ({port.state})" for port in ports)
+    return tuple(f"{port.title} {port.id} ({port.state})" for port in ports_on(network, cloud))
+
+
+def ports_on(network: Json, cloud: Callable[[], Cloud]) -> tuple[CloudResource, ...]:
+    """Who keeps Neutron from deleting a network that Cluster API has made; of others nobody.
+
+    :param network: the OpenStackCluster.
+    :param cloud: as Magnum's service user sees it.
+    :raises errors.DriverError: Neutron cannot be asked.
+    """
+    network_id = conditions.at_path(network, "status", "network", "id")
+    if not network_id or not conditions.at_path(network, "spec", "managedSubnets"):
+        return ()
+    return cloud().remains.ports(str(network_id))
 
 
 def _joined(titles: tuple[str, ...]) -> str:
