@@ -187,7 +187,7 @@ class Operator:
         :returns: the new revision; None if the addon was deleted meanwhile.
         :raises RuntimeError: Helm does not take it.
         """
-        uid, new = addon["metadata"]["uid"], release.begun(before)
+        uid, new = addon["metadata"]["uid"], release.pending(before)
         await self._status(addon, phase=rules.helm_phase(is_there=before is not None))
         json.dumps(wanted.values)  # a date, which YAML has and JSON has not, is an error
         self.releases[uid] = new

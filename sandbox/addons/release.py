@@ -55,7 +55,7 @@ class Content:
 class Release:
     """The newest revision of a release.
 
-    :ivar content: of the newest revision that is deployed; None where nobody knows.
+    :ivar content: of the newest revision that is deployed; None where that is not known.
     """
 
     content: Content | None
@@ -74,8 +74,8 @@ class Release:
         return dataclasses.replace(self, revision=self.revision + 1, status=Status.DEPLOYED)
 
 
-def begun(before: Release | None) -> Release:
-    """A release that Helm has begun to install or to upgrade."""
+def pending(before: Release | None) -> Release:
+    """A release that Helm is installing or upgrading."""
     if before is None:
         return Release(None, 1, Status.PENDING_INSTALL)
     return Release(before.content, before.revision + 1, Status.PENDING_UPGRADE)

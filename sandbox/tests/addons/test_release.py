@@ -40,7 +40,7 @@ class TestRelease(unittest.TestCase):
                     self.assertIn(status, (Status.DEPLOYED, Status.FAILED))
 
     def test_a_run_that_has_begun_counts(self) -> None:
-        self.assertEqual(Release(None, 1, Status.PENDING_INSTALL), release.begun(None))
+        self.assertEqual(Release(None, 1, Status.PENDING_INSTALL), release.pending(None))
         self.assertEqual(
-            Release(CONTENT, 4, Status.PENDING_UPGRADE), release.begun(Release(CONTENT, 3))
+            Release(CONTENT, 4, Status.PENDING_UPGRADE), release.pending(Release(CONTENT, 3))
         )

@@ -29,7 +29,7 @@ _SERVER = re.compile(rf"\b(?P<cause>{_CLASSES}): (?P<text>[^;]+? \(server (?P<na
 
 
 def cause(own: Iterable[Json], owners: Iterable[Json], previous_reasons: str) -> Issue | None:
-    """The fault of a machine that goes, or is gone while another one is made in its place.
+    """The fault of a machine that is deleted, or was, while another one is made in its place.
 
     :param own: the machines of a group, or of the cluster.
     :param owners: what makes them; with its name theirs begin.
