@@ -132,7 +132,7 @@ def _has_janitor(owner: Json) -> bool:
 
 
 def _ports(network: Json, observed: Observed, cloud: Callable[[], Cloud]) -> tuple[str, ...]:
-    """Who keeps Neutron from deleting a network, in words, once that takes long."""
+    """The ports that keep Neutron from deleting a network, in words, once that takes long."""
     requested_at = conditions.instant(conditions.metadata(network).get("deletionTimestamp"))
     if not timestamps.is_older(requested_at, observed, _PORT_PATIENCE):
         return ()
@@ -140,7 +140,7 @@ def _ports(network: Json, observed: Observed, cloud: Callable[[], Cloud]) -> tup
 
 
 def ports_on(network: Json, cloud: Callable[[], Cloud]) -> tuple[CloudResource, ...]:
-    """Who keeps Neutron from deleting a network that Cluster API has made; of others nobody.
+    """The ports that keep Neutron from deleting a network that Cluster API has made.
 
     :param network: the OpenStackCluster.
     :param cloud: as Magnum's service user sees it.

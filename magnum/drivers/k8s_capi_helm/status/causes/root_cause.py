@@ -150,7 +150,7 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
     name = conditions.name(machine)
     node_healthy = conditions.condition(machine, "NodeHealthy")
     if _NO_NETWORK.search(node_healthy.message):
-        issue = addons.issue_of_any(scope.observed, addons.NETWORK, scope.previous_reasons)
+        issue = addons.component_issue(scope.observed, addons.NETWORK, scope.previous_reasons)
         if issue is not None:
             return issue
     health_check = conditions.condition(machine, "HealthCheckSucceeded")
@@ -176,7 +176,7 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
         words, issue = first_sentence(node_healthy.message), _unreachable_api(scope)
         if not words or _NO_NODE.match(words):
             words = "its node has not joined"
-            issue = issue or addons.issue_of_any(
+            issue = issue or addons.component_issue(
                 scope.observed, addons.CLOUD_CONTROLLER, scope.previous_reasons
             )
         issue = issue or Issue(f"machine {name}: {words}", Cause.BOOTSTRAP)

@@ -127,7 +127,7 @@ def issue_of(addon: Json, observed: Observed, previous_reasons: str = "") -> Iss
     return _failed(addon) or _retried(addon) or _not_begun(addon, observed, previous_reasons)
 
 
-def issue_of_any(
+def component_issue(
     observed: Observed, components: frozenset[str], previous_reasons: str = ""
 ) -> Issue | None:
     """Why one of some addons cannot be deployed, None while they may just take their time.
